@@ -1,0 +1,19 @@
+// Which stores there are. The only way for the harness to get at a Driver.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "adapters/store.h"
+
+namespace assay {
+
+/// Names of the stores compiled in, in the order in which they are shown.
+[[nodiscard]] std::vector<std::string> store_names();
+
+/// The driver of a compiled-in store, or of the plug-in at a path (anything with a '/' or ending
+/// in ".so"). Plug-ins are loaded once and stay loaded. Unknown names get the nearest valid one.
+[[nodiscard]] Result<const Driver*> find_driver(std::string_view name_or_path);
+
+}  // namespace assay

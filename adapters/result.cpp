@@ -1,0 +1,75 @@
+#include "adapters/result.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <numeric>
+#include <system_error>
+#include <vector>
+
+namespace assay {
+
+Error::Error(ErrorKind kind, std::string what)
+    : detail_(std::make_shared<Detail>(Detail{kind, std::move(what), {}, {}})) {}
+
+Error::Detail& Error::own() {
+  if (detail_.use_count() != 1) detail_ = std::make_shared<Detail>(*detail_);
+  return *detail_;
+}
+
+Error& Error::at(std::string where) {
+  own().where = std::move(where);
+  return *this;
+}
+
+Error& Error::hint(std::string hint) {
+  own().hint = std::move(hint);
+  return *this;
+}
+
+Error& Error::in(std::string_view context) {
+  Detail& detail = own();
+  detail.what = std::string(context) + ": " + detail.what;
+  return *this;
+}
+
+std::string Error::message() const {
+  std::string text;
+  if (!detail_->where.empty()) text = detail_->where + ": ";
+  text += detail_->what;
+  if (!detail_->hint.empty()) text += " (" + detail_->hint + ")";
+  return text;
+}
+
+std::unexpected<Error> fail(ErrorKind kind, std::string what) {
+  return std::unexpected(Error(kind, std::move(what)));
+}
+
+std::unexpected<Error> fail(Error error) { return std::unexpected(std::move(error)); }
+
+Error system_error(std::string what, int code) {
+  return {ErrorKind::environment, std::move(what) + ": " + std::generic_category().message(code)};
+}
+
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t substituted = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, substituted});
+    }
+  }
+  return row.back();
+}
+
+void check_failed(const char* file, int line, const char* condition, std::string_view why) {
+  std::fprintf(stderr, "assay: broken invariant at %s:%d: %s: %.*s\n", file, line, condition,
+               static_cast<int>(why.size()), why.data());
+  std::abort();
+}
+
+}  // namespace assay

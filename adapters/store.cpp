@@ -1,0 +1,92 @@
+#include "adapters/store.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <filesystem>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace assay {
+namespace {
+
+constexpr std::array<std::pair<DurabilityClass, std::string_view>, 5> kDurabilityNames{{
+    {DurabilityClass::volatile_, "volatile"},
+    {DurabilityClass::process, "process"},
+    {DurabilityClass::power_prefix, "power-prefix"},
+    {DurabilityClass::power_last, "power-last"},
+    {DurabilityClass::power, "power"},
+}};
+
+}  // namespace
+
+std::string_view to_string(DurabilityClass durability) {
+  for (const auto& [value, name] : kDurabilityNames) {
+    if (value == durability) return name;
+  }
+  ASSAY_CHECK(false, "a durability class outside the enumeration");
+}
+
+Result<DurabilityClass> parse_durability(std::string_view text) {
+  std::vector<std::string_view> names;
+  for (const auto& [value, name] : kDurabilityNames) {
+    if (name == text) return value;
+    names.push_back(name);
+  }
+  return fail(Error(ErrorKind::bad_input, fmt::format("unknown durability class \"{}\"", text))
+                  .hint(fmt::format("valid: {}", fmt::join(names, ", "))));
+}
+
+Result<Footprint> directory_footprint(const std::string& directory) {
+  Footprint footprint;
+  std::error_code code;
+  std::filesystem::recursive_directory_iterator entries(directory, code);
+  for (; !code && entries != std::filesystem::end(entries); entries.increment(code)) {
+    struct stat info {};
+    if (::lstat(entries->path().c_str(), &info) != 0) {
+      if (errno == ENOENT) continue;  // a store may remove files while we walk
+      return fail(system_error("cannot stat a file of the store", errno).at(entries->path()));
+    }
+    if (!S_ISREG(info.st_mode)) continue;
+    ++footprint.files;
+    footprint.apparent_bytes += static_cast<std::uint64_t>(info.st_size);
+    footprint.allocated_bytes += static_cast<std::uint64_t>(info.st_blocks) * 512;
+  }
+  if (code) return fail(system_error("cannot list the store's directory", code.value()).at(directory));
+  return footprint;
+}
+
+Result<Footprint> Store::footprint() const { return directory_footprint(directory_); }
+
+Result<Settings> resolve_settings(const Driver& driver, DurabilityClass durability,
+                                  const Settings& given) {
+  const std::vector<Setting> known = driver.settings(durability);
+  Settings resolved;
+  std::vector<std::string> names;
+  for (const Setting& setting : known) {
+    resolved[setting.name] = setting.value;
+    names.push_back(setting.name);
+  }
+  for (const auto& [name, value] : given) {
+    const auto setting = std::ranges::find(known, name, &Setting::name);
+    if (setting == known.end()) {
+      const std::string near = nearest_name(name, names);
+      return fail(Error(ErrorKind::bad_input, fmt::format("{} has no setting \"{}\"", driver.name(), name))
+                      .hint(near.empty() ? fmt::format("valid: {}", fmt::join(names, ", "))
+                                         : fmt::format("did you mean \"{}\"?", near)));
+    }
+    if (!setting->choices.empty() && std::ranges::find(setting->choices, value) == setting->choices.end()) {
+      return fail(Error(ErrorKind::bad_input, fmt::format("{}: \"{}\" is not a value of setting \"{}\"",
+                                                          driver.name(), value, name))
+                      .hint(fmt::format("valid: {}", fmt::join(setting->choices, ", "))));
+    }
+    resolved[name] = value;
+  }
+  return resolved;
+}
+
+}  // namespace assay

@@ -1,0 +1,28 @@
+// How a verb of the command plugs in. Each verb is one file that defines one add_*() function;
+// main.cpp lists them. A verb adds its flags to `app` and stores what to do in `invocation`.
+#pragma once
+
+#include <functional>
+
+#include <CLI/CLI.hpp>
+
+#include "adapters/result.h"
+#include "harness/cli/exit_status.h"
+
+namespace assay::cli {
+
+struct Invocation {
+  /// Set by the verb that was chosen; runs after parsing. An Error is printed by main and mapped
+  /// to its exit status.
+  std::function<Result<ExitStatus>()> action;
+};
+
+void add_workload(CLI::App& app, Invocation& invocation);
+void add_store(CLI::App& app, Invocation& invocation);
+void add_run(CLI::App& app, Invocation& invocation);
+void add_compare(CLI::App& app, Invocation& invocation);
+void add_plot(CLI::App& app, Invocation& invocation);
+void add_report(CLI::App& app, Invocation& invocation);
+void add_worker(CLI::App& app, Invocation& invocation);
+
+}  // namespace assay::cli

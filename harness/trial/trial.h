@@ -1,0 +1,71 @@
+// One trial: what the parent asks for, and what it gets.
+//
+// run_trial() makes a marked directory, runs the workload's phases in fresh child processes (a new
+// one at every restart or cold run), validates the contents in another one, removes the directory
+// and returns the raw record of harness/FORMATS.md. A child that dies, hangs or runs out of disk
+// makes the trial "void"; wrong contents make it "disqualified"; both are records, not errors.
+// Errors are only for what makes going on pointless (bad settings, refused pin, no such store).
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "adapters/store.h"
+#include "workloads/workload.h"
+
+namespace assay {
+
+/// A store under one setting, as a plan names it.
+struct Arm {
+  std::string name;   ///< unique within the experiment
+  std::string store;  ///< as find_driver takes it
+  DurabilityClass durability = DurabilityClass::power;
+  Settings settings;
+  bool reference = false;
+};
+
+struct TrialRequest {
+  Arm arm;
+  Workload workload;
+  std::uint64_t seed = 1;
+  std::string root;      ///< benchmark root; a marked subdirectory is made and removed
+  std::string log_path;  ///< the children's stdout and stderr are appended here
+  std::uint64_t timeout_ms = 600'000;
+  bool validate = true;
+};
+
+struct Progress {
+  std::string what;          ///< "load", "run", ...
+  double fraction = 0.0;     ///< of the trial, 0 to 1
+};
+using OnProgress = std::function<void(const Progress&)>;
+
+/// Runs one trial. `stop` becoming true ends it soon, with ErrorKind::interrupted.
+[[nodiscard]] Result<nlohmann::json> run_trial(const TrialRequest& request,
+                                               const std::atomic<bool>& stop,
+                                               const OnProgress& progress = {});
+
+struct WindowPlan {
+  std::uint64_t operations = 10;  ///< a window
+  std::uint64_t windows = 20;     ///< an arm
+  std::uint64_t seed = 1;         ///< of the order
+};
+
+/// The `windows` design: one process an arm, all loaded and open, one active at a time. Returns
+/// one raw record an arm, whose measured phase also carries "windows": [throughput of each].
+[[nodiscard]] Result<std::vector<nlohmann::json>> run_window_set(
+    const std::vector<TrialRequest>& arms, const WindowPlan& plan, const std::atomic<bool>& stop,
+    const OnProgress& progress = {});
+
+/// Entry of the child process: `assay worker REQUEST-FILE`. Returns its exit status.
+int worker_main(const std::string& request_path);
+
+/// Removes marked trial directories below `root` whose owner process is gone.
+void remove_stale_trials(const std::string& root);
+
+}  // namespace assay

@@ -1,0 +1,47 @@
+// What a store must contain after a trial: the streams replayed for as many operations as each
+// thread had acknowledged. Used by the validating process, which is not the measured one; it
+// keeps 4 bytes a key (the version), never the data.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "adapters/store.h"
+#include "workloads/stream.h"
+#include "workloads/workload.h"
+
+namespace assay {
+
+/// How far each thread of a phase got: operations acknowledged, warm-up included.
+struct Executed {
+  std::size_t phase = 0;
+  std::vector<std::uint64_t> operations;  ///< by thread
+};
+
+struct ModelCheck {
+  bool ok = false;
+  std::uint64_t entries = 0;           ///< entries found
+  std::uint64_t expected_entries = 0;
+  std::string digest;                  ///< order-independent digest of what was found
+  std::string expected_digest;
+  std::string first_difference;        ///< a sentence, empty when ok
+};
+
+class Model {
+ public:
+  Model(const Workload& workload, std::uint64_t seed);
+  /// Applies one phase; phases in the order in which they ran.
+  void apply(const Executed& executed);
+  [[nodiscard]] std::uint64_t entries() const;
+  /// Reads the whole store: by a scan where the store is ordered (order, ghosts and every value
+  /// are checked), else by a get of every key.
+  [[nodiscard]] Result<ModelCheck> check(Session& session, bool ordered) const;
+
+ private:
+  Workload workload_;
+  std::uint64_t seed_;
+  std::vector<std::uint32_t> versions_;  ///< by key index; 0 = absent
+};
+
+}  // namespace assay

@@ -1,0 +1,103 @@
+// The operation stream of one thread: a pure function of (workload, seed, phase, thread).
+//
+// Operations are made in chunks outside the timed part: the worker calls fill(), then executes
+// the chunk's operations and takes one time stamp an operation. A chunk owns the bytes of its keys
+// and values, bounded by kChunkBytes, so nothing of the size of the data set is kept in memory.
+//
+// Writers own key ranges: thread t of the T writing threads of a phase updates and erases only
+// keys whose index is t modulo T, and inserts fresh indices keys.count + t, + T + t, ... . So the
+// final contents depend only on how many operations each thread executed (model.h replays them).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "adapters/store.h"
+#include "workloads/workload.h"
+
+namespace assay {
+
+inline constexpr std::size_t kChunkOperations = 256;
+inline constexpr std::size_t kChunkBytes = std::size_t{1} << 20;
+
+struct Operation {
+  OpKind kind = OpKind::read;
+  std::uint32_t entries = 1;    ///< scan: entries to visit; batch, rollback: mutations
+  std::string_view key;         ///< single-key operations; lower (or upper) bound of a scan
+  std::string_view value;       ///< update, insert, read_modify_write
+  std::uint32_t first_mutation = 0;  ///< batch, rollback: index into Chunk::mutations
+  std::uint64_t index = 0;      ///< logical key index (single-key operations and scans)
+  std::uint64_t due_ns = 0;     ///< open loop: intended start, ns after the phase's start
+};
+
+struct Chunk {
+  std::vector<Operation> operations;
+  std::vector<Mutation> mutations;
+  std::vector<char> bytes;  ///< keys and values that the views point into
+};
+
+class Stream {
+ public:
+  virtual ~Stream() = default;
+  /// Replaces `chunk` by the next at most `max_operations` operations (fewer when the bytes of a
+  /// chunk run out; never zero before the end). Empty chunk = the stream's end.
+  virtual void fill(Chunk& chunk, std::size_t max_operations = kChunkOperations) = 0;
+  /// Operations handed out so far.
+  [[nodiscard]] virtual std::uint64_t position() const = 0;
+};
+
+/// The stream of thread `thread` (0-based over all roles of the phase, in declared order) of
+/// phase number `phase`. For a load phase the threads are its load_threads. A run phase with a
+/// duration has an endless stream.
+[[nodiscard]] std::unique_ptr<Stream> make_stream(const Workload& workload, std::uint64_t seed,
+                                                  std::size_t phase, std::uint32_t thread);
+/// Threads of a phase (load threads, or the sum over the roles; 0 for the other kinds).
+[[nodiscard]] std::uint32_t thread_count(const Phase& phase);
+/// The role of a thread of a run phase.
+[[nodiscard]] const Role& role_of(const Phase& phase, std::uint32_t thread);
+
+/// Hex digest of the logical streams (operation kinds, key indices, versions, value sizes; not the
+/// encoded bytes) of every thread of every phase, each over its first `operations` operations.
+/// Equal workload and seed give an equal digest, whatever the store.
+[[nodiscard]] std::string stream_digest(const Workload& workload, std::uint64_t seed,
+                                        std::uint64_t operations = 65'536);
+
+/// Keys: index <-> bytes, a bijection.
+class KeyCodec {
+ public:
+  KeyCodec(const KeySpec& spec, std::uint64_t seed);
+  [[nodiscard]] std::uint32_t size() const { return spec_.bytes; }
+  /// Writes size() bytes to `out`.
+  void encode(std::uint64_t index, char* out) const;
+  /// The index of a key, or nothing when no index gives these bytes.
+  [[nodiscard]] bool decode(std::string_view key, std::uint64_t& index) const;
+
+ private:
+  KeySpec spec_;
+  std::uint64_t seed_;
+};
+
+/// Values: contents are a function of (seed, key index, version), so that any of them can be
+/// checked without having been kept. The first bytes carry a tag of (seed, index).
+class ValueCodec {
+ public:
+  ValueCodec(const ValueSpec& spec, std::uint64_t seed);
+  [[nodiscard]] std::uint32_t size(std::uint64_t index, std::uint64_t version) const;
+  /// Writes size() bytes to `out`.
+  void encode(std::uint64_t index, std::uint64_t version, char* out) const;
+  /// Whole comparison.
+  [[nodiscard]] bool matches(std::uint64_t index, std::uint64_t version,
+                             std::string_view value) const;
+  /// Cheap check of a value read during the run: its tag belongs to `index`, any version.
+  [[nodiscard]] bool belongs_to(std::uint64_t index, std::string_view value) const;
+
+ private:
+  ValueSpec spec_;
+  std::uint64_t seed_;
+};
+
+}  // namespace assay

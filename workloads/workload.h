@@ -1,0 +1,157 @@
+// A declared workload: what is loaded, what is run, by how many threads, under which policies.
+//
+// parse_workload() reads TOML; every unknown or duplicate key, wrong type and impossible range is
+// an error with file, line and the nearest valid name. to_json() gives the canonical form: every
+// default filled in, keys sorted. The operation stream (stream.h) is a pure function of this
+// struct and a seed. Units are part of every key; integers wherever possible.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "adapters/store.h"
+
+namespace assay {
+
+enum class OpKind : std::uint8_t {
+  read,
+  update,             ///< put of a key that exists
+  insert,             ///< put of a new key, taken from the thread's own range
+  erase,
+  scan,               ///< `scan_entries` entries from a drawn key
+  reverse_scan,       ///< the same, backward
+  read_modify_write,  ///< get, then put of the same key
+  batch,              ///< one atomic apply() of `batch_keys` updates
+  rollback,           ///< `batch_keys` updates in a transaction that is rolled back
+};
+inline constexpr std::size_t kOpKinds = 9;
+[[nodiscard]] std::string_view to_string(OpKind kind);
+[[nodiscard]] constexpr bool is_write(OpKind kind) {
+  return kind != OpKind::read && kind != OpKind::scan && kind != OpKind::reverse_scan;
+}
+
+struct KeySpec {
+  std::uint64_t count = 0;  ///< keys that the load phase puts there
+  KeyKind kind = KeyKind::u64;
+  std::uint32_t bytes = 8;  ///< fixed size of a key; 8 for u64
+  /// hashed: index i becomes a pseudo-random key by a bijection (no key table, no collision);
+  /// ordered: key order is index order.
+  bool hashed = true;
+  std::string prefix;  ///< bytes keys only: text that every key begins with
+};
+
+enum class ValueSizes : std::uint8_t { fixed, uniform, lognormal };
+struct ValueSpec {
+  ValueSizes sizes = ValueSizes::fixed;
+  std::uint32_t bytes = 100;      ///< fixed size, or the median of lognormal
+  std::uint32_t min_bytes = 0;    ///< uniform and lognormal (clamped)
+  std::uint32_t max_bytes = 0;    ///< uniform and lognormal (clamped)
+  double sigma = 0.0;             ///< lognormal: standard deviation of ln(size)
+  double compressible = 0.0;      ///< fraction of each value that compresses to nothing, 0 to 1
+};
+
+enum class DistributionKind : std::uint8_t {
+  uniform, zipfian, latest, sequential, hot_prefix, hot_set,
+};
+struct Distribution {
+  DistributionKind kind = DistributionKind::uniform;
+  double theta = 0.99;          ///< zipfian and latest: skew, 0 < theta < 1 or > 1
+  bool scrambled = true;        ///< zipfian: popular items spread over the key space
+  double hot_fraction = 0.2;    ///< hot_set: share of the keys; hot_prefix: 1/64 by default
+  double hot_probability = 0.8; ///< hot_set: share of the draws that go to it
+};
+
+struct Arrival {
+  double rate_per_s = 0.0;  ///< 0 = closed loop; else open loop, operations a second a thread
+  bool poisson = false;     ///< exponential gaps instead of constant ones
+};
+
+/// A group of threads that do the same thing.
+struct Role {
+  std::string name;
+  std::uint32_t threads = 1;
+  std::array<double, kOpKinds> mix{};  ///< weights by OpKind; normalised when parsed
+  Distribution distribution;
+  std::uint32_t scan_entries_min = 1;  ///< uniform in [min, max]
+  std::uint32_t scan_entries_max = 100;
+  std::uint32_t batch_keys = 1;
+  Arrival arrival;
+  std::vector<int> cpus;  ///< pins, one CPU a thread round robin; empty = not pinned
+  /// A supporting role runs beside the measured ones and ends when they do (its figures are
+  /// reported apart and do not count into the phase's throughput).
+  bool background = false;
+};
+
+enum class WarmUpPolicy : std::uint8_t { none, fixed, steady };
+struct WarmUp {
+  WarmUpPolicy policy = WarmUpPolicy::none;
+  std::uint64_t operations = 0;  ///< fixed: a thread; exactly one of operations and ms
+  std::uint64_t ms = 0;
+  std::uint64_t window_ms = 500;    ///< steady: rate is fitted over this many ms
+  double max_slope_per_s = 0.02;    ///< steady: relative change of the rate a second
+  std::uint64_t max_ms = 30'000;    ///< steady: give up after this, recorded as "not reached"
+};
+
+enum class CachePolicy : std::uint8_t { as_is, warm, cold_files, cold };
+
+enum class PhaseKind : std::uint8_t {
+  load,        ///< puts keys.count keys
+  run,         ///< roles at work; the timed part
+  restart,     ///< close, fresh process, open (open is timed: recovery)
+  sync,        ///< Store::sync
+  checkpoint,  ///< Store::checkpoint
+  settle,      ///< Store::settle
+};
+
+struct Phase {
+  PhaseKind kind = PhaseKind::run;
+  std::string name;               ///< unique within the workload
+  bool timed = true;              ///< counts as a result
+  // load
+  bool random_order = true;       ///< load: in key-index order of a permutation, else ascending
+  std::uint32_t load_batch = 1000; ///< load: keys an apply(); 1 = put()
+  std::uint32_t load_threads = 1;
+  // run
+  std::vector<Role> roles;
+  std::uint64_t operations = 0;   ///< a thread; exactly one of operations and duration_ms
+  std::uint64_t duration_ms = 0;
+  WarmUp warm_up;
+  CachePolicy cache = CachePolicy::as_is;
+  double max_resident = 0.02;     ///< cold: largest share of the files that may still be cached
+};
+
+struct Workload {
+  std::string name;
+  std::string description;
+  std::string source;             ///< where the definition comes from, if not ours
+  KeySpec keys;
+  ValueSpec values;
+  std::vector<Phase> phases;
+  /// The phase whose throughput is the metric of a comparison. Default: the last timed run phase.
+  std::string measured_phase;
+  std::uint64_t memory_bytes = std::uint64_t{256} << 20;  ///< every arm's budget
+  bool best_effort = false;  ///< a root-only step that cannot be done is recorded, not an error
+};
+
+/// Replaces single keys of a declaration, as `--set keys.count=1000` does: dotted path -> TOML text.
+using Overrides = std::vector<std::pair<std::string, std::string>>;
+
+/// Reads a declaration. `file` is for messages.
+[[nodiscard]] Result<Workload> parse_workload(std::string_view toml, const std::string& file,
+                                              const Overrides& overrides = {});
+/// A path to a .toml file, or the name of a shipped workload.
+[[nodiscard]] Result<Workload> load_workload(const std::string& name_or_path,
+                                             const Overrides& overrides = {});
+/// Names of the shipped workloads, sorted.
+[[nodiscard]] std::vector<std::string> shipped_workloads();
+
+/// Canonical form and back. from_json(to_json(w)) == w.
+[[nodiscard]] nlohmann::json to_json(const Workload& workload);
+[[nodiscard]] Result<Workload> workload_from_json(const nlohmann::json& json);
+
+}  // namespace assay
