@@ -22,7 +22,7 @@ expect harness/stats/a.h '#include "harness/trial/trial.h"'
 expect plots/a.cpp '#include "harness/report/model.h"'
 expect adapters/a.cpp '#include "workloads/stream.h"'
 seq 700 | sed 's/.*/;/' >"$tree/engine/long.cpp"
-run | grep -q '^engine/long.cpp:601: ' || { echo "a long file was not found"; exit 1; }
+(run || true) | grep -q '^engine/long.cpp:601: ' || { echo "a long file was not found"; exit 1; }
 rm "$tree/engine/long.cpp"
 printf '#include "adapters/store.h"\n#include "harness/stats/stats.h"\n' >"$tree/harness/fine.cpp"
 run || { echo "a rightful include was refused"; exit 1; }
