@@ -1,0 +1,480 @@
+#include "workloads/toml_reader.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "workloads/toml_node.h"
+
+namespace assay {
+namespace {
+
+std::string_view kind_name(int kind) {
+  switch (kind) {
+    case TomlNode::boolean:
+      return "true or false";
+    case TomlNode::integer:
+      return "an integer";
+    case TomlNode::number:
+      return "a number";
+    case TomlNode::text:
+      return "a text in quotes";
+    case TomlNode::array:
+      return "an array";
+    case TomlNode::table:
+      return "a table";
+    default:
+      return "a date or time";
+  }
+}
+
+std::string shown(const TomlNode& node) {
+  switch (node.kind) {
+    case TomlNode::boolean:
+      return node.truth ? "true" : "false";
+    case TomlNode::integer:
+      return fmt::format("{}{}", node.negative ? "-" : "", node.magnitude);
+    case TomlNode::number:
+      return fmt::format("{}", node.real);
+    case TomlNode::text:
+      return fmt::format("\"{}\"", node.string);
+    default:
+      return std::string(kind_name(node.kind));
+  }
+}
+
+std::string list(const std::vector<std::string_view>& names) {
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+std::string did_you_mean(std::string_view given, const std::vector<std::string_view>& names) {
+  const std::string nearest = nearest_name(given, names);
+  if (!nearest.empty()) return fmt::format("did you mean '{}'?", nearest);
+  return names.empty() ? std::string() : fmt::format("valid here: {}", list(names));
+}
+
+/// What was asked of no getter, deepest first in written order.
+void find_unknown(const TomlState& state, const TomlNode& node, std::vector<Error>& unknown) {
+  for (const auto& item : node.items) find_unknown(state, *item, unknown);
+  for (const auto& [name, child] : node.members) {
+    if (child->consumed) {
+      find_unknown(state, *child, unknown);
+      continue;
+    }
+    const std::vector<std::string_view> valid(node.asked.begin(), node.asked.end());
+    Error error(ErrorKind::bad_input, fmt::format("unknown key '{}'", name));
+    error.at(state.where(*child));
+    if (auto hint = did_you_mean(name, valid); !hint.empty()) error.hint(std::move(hint));
+    unknown.push_back(std::move(error));
+  }
+}
+
+void mark(TomlNode& node, const std::string& origin) {
+  node.origin = origin;
+  for (auto& item : node.items) mark(*item, origin);
+  for (auto& member : node.members) mark(*member.second, origin);
+}
+
+std::unique_ptr<TomlNode> convert_json(const nlohmann::json& json) {
+  auto node = std::make_unique<TomlNode>();
+  if (json.is_object()) {
+    for (const auto& [name, value] : json.items()) {
+      node->members.emplace_back(name, convert_json(value));
+    }
+  } else if (json.is_array()) {
+    node->kind = TomlNode::array;
+    for (const auto& value : json) node->items.push_back(convert_json(value));
+  } else if (json.is_boolean()) {
+    node->kind = TomlNode::boolean;
+    node->truth = json.get<bool>();
+  } else if (json.is_number_unsigned()) {
+    node->kind = TomlNode::integer;
+    node->magnitude = json.get<std::uint64_t>();
+  } else if (json.is_number_integer()) {
+    node->kind = TomlNode::integer;
+    const auto value = json.get<std::int64_t>();
+    node->negative = value < 0;
+    node->magnitude =
+        node->negative ? ~static_cast<std::uint64_t>(value) + 1 : static_cast<std::uint64_t>(value);
+  } else if (json.is_number_float()) {
+    node->kind = TomlNode::number;
+    node->real = json.get<double>();
+  } else if (json.is_string()) {
+    node->kind = TomlNode::text;
+    node->string = json.get<std::string>();
+  } else {
+    node->kind = TomlNode::date;  // null: no getter takes it
+  }
+  return node;
+}
+
+}  // namespace
+
+TomlNode* TomlNode::member(std::string_view name) const {
+  for (const auto& [key, child] : members) {
+    if (key == name) return child.get();
+  }
+  return nullptr;
+}
+
+double TomlNode::as_number() const {
+  if (kind == number) return real;
+  const auto value = static_cast<double>(magnitude);
+  return negative ? -value : value;
+}
+
+std::string TomlState::where(const TomlNode& node) const {
+  if (!node.origin.empty()) return node.origin;
+  return node.line > 0 ? fmt::format("{}:{}", file, node.line) : file;
+}
+
+TomlTable::TomlTable(std::shared_ptr<TomlState> state, TomlNode* node, int parent_line)
+    : state_(std::move(state)), node_(node), parent_line_(parent_line) {}
+
+const TomlNode* TomlTable::ask(std::string_view name) const {
+  if (node_ == nullptr) return nullptr;
+  node_->asked.emplace(name);
+  return node_->member(name);
+}
+
+bool TomlTable::has(std::string_view name) const {
+  return ask(name) != nullptr;
+}
+
+bool TomlTable::present() const {
+  return node_ != nullptr;
+}
+
+TomlNode* TomlTable::ask_as(std::string_view name, int kind, std::string_view wanted) {
+  if (ask(name) == nullptr) return nullptr;
+  TomlNode* child = node_->member(name);
+  child->consumed = true;
+  const bool fits =
+      child->kind == kind || (kind == TomlNode::number && child->kind == TomlNode::integer);
+  if (fits) return child;
+  reject(name, fmt::format("'{}' must be {}, not {}", name, wanted, shown(*child)));
+  return nullptr;
+}
+
+void TomlTable::missing(std::string_view name) {
+  reject({}, fmt::format("'{}' is missing", name));
+}
+
+std::string TomlTable::where(std::string_view name) const {
+  if (node_ == nullptr) return fmt::format("{}:{}", state_->file, parent_line_);
+  const TomlNode* child = name.empty() ? nullptr : node_->member(name);
+  return state_->where(child != nullptr ? *child : *node_);
+}
+
+void TomlTable::reject(std::string_view name, std::string what, std::string hint) {
+  Error error(ErrorKind::bad_input, std::move(what));
+  error.at(where(name));
+  if (!hint.empty()) error.hint(std::move(hint));
+  state_->errors.push_back(std::move(error));
+}
+
+bool TomlTable::boolean(std::string_view name, bool otherwise) {
+  const TomlNode* node = ask_as(name, TomlNode::boolean, "true or false");
+  return node != nullptr ? node->truth : otherwise;
+}
+
+std::string TomlTable::text(std::string_view name, std::string_view otherwise) {
+  const TomlNode* node = ask_as(name, TomlNode::text, "a text in quotes");
+  return node != nullptr ? node->string : std::string(otherwise);
+}
+
+std::string TomlTable::required_text(std::string_view name) {
+  if (!has(name)) missing(name);
+  return text(name);
+}
+
+std::uint64_t TomlTable::integer(std::string_view name, std::uint64_t otherwise, std::uint64_t min,
+                                 std::uint64_t max) {
+  const TomlNode* node = ask_as(name, TomlNode::integer, "an integer");
+  if (node == nullptr) return otherwise;
+  if ((node->negative && node->magnitude != 0) || node->magnitude < min || node->magnitude > max) {
+    const std::string range = max == kNoLimit ? fmt::format("at least {}", min)
+                                              : fmt::format("between {} and {}", min, max);
+    reject(name, fmt::format("'{}' must be {}, not {}", name, range, shown(*node)));
+    return otherwise;
+  }
+  return node->magnitude;
+}
+
+std::uint64_t TomlTable::required_integer(std::string_view name, std::uint64_t min,
+                                          std::uint64_t max) {
+  if (!has(name)) missing(name);
+  return integer(name, min, min, max);
+}
+
+std::uint32_t TomlTable::integer32(std::string_view name, std::uint32_t otherwise,
+                                   std::uint32_t min, std::uint32_t max) {
+  return static_cast<std::uint32_t>(integer(name, otherwise, min, max));
+}
+
+double TomlTable::number(std::string_view name, double otherwise, double min, double max) {
+  const TomlNode* node = ask_as(name, TomlNode::number, "a number");
+  if (node == nullptr) return otherwise;
+  const double value = node->as_number();
+  if (!(value >= min && value <= max)) {
+    const std::string range = max == kNoBound    ? fmt::format("at least {}", min)
+                              : min == -kNoBound ? fmt::format("at most {}", max)
+                                                 : fmt::format("between {} and {}", min, max);
+    reject(name, fmt::format("'{}' must be {}, not {}", name, range, shown(*node)));
+    return otherwise;
+  }
+  return value;
+}
+
+double TomlTable::required_number(std::string_view name, double min, double max) {
+  if (!has(name)) missing(name);
+  return number(name, 0.0, min, max);
+}
+
+int TomlTable::choose(std::string_view name, const std::vector<std::string_view>& names) {
+  const TomlNode* node = ask_as(name, TomlNode::text, fmt::format("one of {}", list(names)));
+  if (node == nullptr) return -1;
+  const auto found = std::find(names.begin(), names.end(), node->string);
+  if (found != names.end()) return static_cast<int>(found - names.begin());
+  const std::string nearest = nearest_name(node->string, names);
+  reject(name, fmt::format("'{}' must be one of {}, not \"{}\"", name, list(names), node->string),
+         nearest.empty() ? "" : fmt::format("did you mean '{}'?", nearest));
+  return -1;
+}
+
+std::vector<std::string> TomlTable::texts(std::string_view name) {
+  std::vector<std::string> values;
+  const TomlNode* node = ask_as(name, TomlNode::array, "an array of texts");
+  if (node == nullptr) return values;
+  for (const auto& item : node->items) {
+    if (item->kind != TomlNode::text) {
+      reject(name, fmt::format("'{}' must hold texts in quotes, not {}", name, shown(*item)));
+      break;
+    }
+    values.push_back(item->string);
+  }
+  return values;
+}
+
+std::vector<std::int64_t> TomlTable::integers(std::string_view name, std::int64_t min,
+                                              std::int64_t max) {
+  std::vector<std::int64_t> values;
+  const TomlNode* node = ask_as(name, TomlNode::array, "an array of integers");
+  if (node == nullptr) return values;
+  for (const auto& item : node->items) {
+    const auto value =
+        static_cast<std::int64_t>(item->negative ? ~item->magnitude + 1 : item->magnitude);
+    const bool overflow = !item->negative && value < 0;
+    if (item->kind != TomlNode::integer || overflow || value < min || value > max) {
+      reject(name, fmt::format("'{}' must hold integers from {} to {}, not {}", name, min, max,
+                               shown(*item)));
+      break;
+    }
+    values.push_back(value);
+  }
+  return values;
+}
+
+std::vector<double> TomlTable::numbers(std::string_view name) {
+  std::vector<double> values;
+  const TomlNode* node = ask_as(name, TomlNode::array, "an array of numbers");
+  if (node == nullptr) return values;
+  for (const auto& item : node->items) {
+    if (item->kind != TomlNode::integer && item->kind != TomlNode::number) {
+      reject(name, fmt::format("'{}' must hold numbers, not {}", name, shown(*item)));
+      break;
+    }
+    values.push_back(item->as_number());
+  }
+  return values;
+}
+
+TomlTable TomlTable::table(std::string_view name) {
+  TomlNode* node = ask_as(name, TomlNode::table, "a table");
+  const int line = node_ != nullptr ? node_->line : parent_line_;
+  return {state_, node, line};
+}
+
+std::vector<TomlTable> TomlTable::tables(std::string_view name) {
+  std::vector<TomlTable> tables;
+  TomlNode* node = ask_as(name, TomlNode::array, fmt::format("an array of tables, [[{}]]", name));
+  if (node == nullptr) return tables;
+  for (auto& item : node->items) {
+    if (item->kind != TomlNode::table) {
+      reject(name, fmt::format("'{}' must hold tables, not {}", name, shown(*item)));
+      break;
+    }
+    tables.push_back(TomlTable(state_, item.get(), item->line));
+  }
+  return tables;
+}
+
+std::vector<std::string> TomlTable::names() const {
+  std::vector<std::string> names;
+  if (node_ == nullptr) return names;
+  for (const auto& member : node_->members) names.push_back(member.first);
+  return names;
+}
+
+std::vector<std::pair<std::string, std::string>> TomlTable::settings(std::string_view name) {
+  std::vector<std::pair<std::string, std::string>> values;
+  const TomlNode* node = ask_as(name, TomlNode::table, "a table");
+  if (node == nullptr) return values;
+  for (const auto& [key, child] : node->members) {
+    child->consumed = true;
+    const bool scalar = child->kind <= TomlNode::text;
+    if (!scalar) {
+      reject(name, fmt::format("'{}.{}' must be a text, a number, true or false", name, key));
+      continue;
+    }
+    values.emplace_back(key, child->kind == TomlNode::text ? child->string : shown(*child));
+  }
+  return values;
+}
+
+Result<TomlDocument> TomlDocument::parse(std::string_view text, const std::string& file) {
+  auto state = parse_toml_tree(text, file);
+  if (!state) return std::unexpected(std::move(state).error());
+  return TomlDocument(std::move(*state));
+}
+
+Result<TomlDocument> TomlDocument::load(const std::string& path) {
+  const Result<std::string> text = read_text_file(path);
+  if (!text) return std::unexpected(text.error());
+  return parse(*text, path);
+}
+
+Result<TomlDocument> TomlDocument::from_json(const nlohmann::json& json,
+                                             const std::string& origin) {
+  if (!json.is_object()) {
+    return fail(Error(ErrorKind::bad_input, "must be a JSON object").at(origin));
+  }
+  auto state = std::make_shared<TomlState>();
+  state->file = origin;
+  state->root = std::move(*convert_json(json));
+  return TomlDocument(std::move(state));
+}
+
+namespace {
+
+/// The element of `array` called `part`: by number, or by the `name` of its tables.
+Result<TomlNode*> element(const TomlNode& array, std::string_view part, const std::string& where) {
+  std::vector<std::string_view> names;
+  for (const auto& item : array.items) {
+    const TomlNode* name = item->kind == TomlNode::table ? item->member("name") : nullptr;
+    if (name == nullptr || name->kind != TomlNode::text) continue;
+    if (name->string == part) return item.get();
+    names.push_back(name->string);
+  }
+  std::size_t index = 0;
+  const auto parsed = std::from_chars(part.data(), part.data() + part.size(), index);
+  if (parsed.ec == std::errc{} && parsed.ptr == part.data() + part.size()) {
+    if (index < array.items.size()) return array.items[index].get();
+    return fail(Error(ErrorKind::bad_input, fmt::format("there is no element {}", index))
+                    .at(where)
+                    .hint(fmt::format("there are {}, counted from 0", array.items.size())));
+  }
+  Error error(ErrorKind::bad_input, fmt::format("there is no element named '{}'", part));
+  error.at(where);
+  if (auto hint = did_you_mean(part, names); !hint.empty()) error.hint(std::move(hint));
+  return fail(std::move(error));
+}
+
+}  // namespace
+
+Status TomlDocument::set(std::string_view path, std::string_view value) {
+  const std::string where = fmt::format("--set {}", path);
+  auto fresh = parse_toml_value(value);
+  if (fresh == nullptr) {
+    fresh = std::make_unique<TomlNode>();
+    fresh->kind = TomlNode::text;
+    fresh->string = std::string(value);
+  }
+  mark(*fresh, where);
+
+  TomlNode* node = &state_->root;
+  std::string_view rest = path;
+  while (true) {
+    const auto dot = rest.find('.');
+    const std::string_view part = rest.substr(0, dot);
+    const bool last = dot == std::string_view::npos;
+    if (part.empty()) {
+      return fail(Error(ErrorKind::bad_input, "a part of the path is empty").at(where));
+    }
+    TomlNode* child = nullptr;
+    if (node->kind == TomlNode::array) {
+      const Result<TomlNode*> found = element(*node, part, where);
+      if (!found) return std::unexpected(found.error());
+      child = *found;
+    } else if (node->kind == TomlNode::table) {
+      child = node->member(part);
+      if (child == nullptr) {
+        node->members.emplace_back(std::string(part), std::make_unique<TomlNode>());
+        child = node->members.back().second.get();
+        child->origin = where;
+      }
+    } else {
+      return fail(
+          Error(ErrorKind::bad_input, fmt::format("nothing is below {}", shown(*node))).at(where));
+    }
+    if (last) {
+      *child = std::move(*fresh);
+      return {};
+    }
+    node = child;
+    rest.remove_prefix(dot + 1);
+  }
+}
+
+Status TomlDocument::set_assignment(std::string_view assignment) {
+  const auto split = split_assignment(assignment);
+  if (!split) return std::unexpected(split.error());
+  return set(split->first, split->second);
+}
+
+TomlTable TomlDocument::root() {
+  return {state_, &state_->root, 1};
+}
+
+Status TomlDocument::finish() {
+  std::vector<Error> unknown;
+  find_unknown(*state_, state_->root, unknown);
+  // A misspelt key is the cause of the "missing" that it leaves behind, so it is told first.
+  if (!unknown.empty()) return fail(unknown.front());
+  if (!state_->errors.empty()) return fail(state_->errors.front());
+  return {};
+}
+
+Result<std::pair<std::string, std::string>> split_assignment(std::string_view assignment) {
+  const auto equals = assignment.find('=');
+  if (equals == std::string_view::npos || equals == 0) {
+    return fail(Error(ErrorKind::bad_input, fmt::format("'{}' sets nothing", assignment))
+                    .at("--set")
+                    .hint("write it as path=value, for example keys.count=1000"));
+  }
+  return std::pair(std::string(assignment.substr(0, equals)),
+                   std::string(assignment.substr(equals + 1)));
+}
+
+Result<std::string> read_text_file(const std::string& path) {
+  std::FILE* file = std::fopen(path.c_str(), "rb");
+  if (file == nullptr) {
+    return fail(Error(ErrorKind::bad_input, fmt::format("cannot read {}: {}", path,
+                                                        std::generic_category().message(errno))));
+  }
+  std::string text;
+  char buffer[16384];
+  std::size_t got = 0;
+  while ((got = std::fread(buffer, 1, sizeof buffer, file)) > 0) text.append(buffer, got);
+  const bool failed = std::ferror(file) != 0;
+  std::fclose(file);
+  if (failed) return fail(Error(ErrorKind::environment, "cannot read the file").at(path));
+  return text;
+}
+
+}  // namespace assay

@@ -1,0 +1,157 @@
+#include "workloads/toml_reader.h"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+namespace assay {
+namespace {
+
+enum class Colour { red, green };
+constexpr std::pair<std::string_view, Colour> kColours[] = {{"red", Colour::red},
+                                                            {"green", Colour::green}};
+
+TomlDocument document(std::string_view text) {
+  auto parsed = TomlDocument::parse(text, "f.toml");
+  EXPECT_TRUE(parsed) << parsed.error().message();
+  return std::move(*parsed);
+}
+
+TEST(TomlReader, reads_typed_values_and_defaults) {
+  TomlDocument doc = document(
+      "name = \"x\"\ncount = 3\nshare = 0.5\nwhole = 2\non = true\ncolour = \"green\"\n"
+      "list = [1, -2]\nwords = [\"a\", \"b\"]\n[sub]\nk = 1\n[[row]]\nn = 1\n[[row]]\nn = 2\n");
+  TomlTable root = doc.root();
+  EXPECT_EQ(root.required_text("name"), "x");
+  EXPECT_EQ(root.required_integer("count", 1), 3U);
+  EXPECT_EQ(root.number("share", 0), 0.5);
+  EXPECT_EQ(root.number("whole", 0), 2.0);
+  EXPECT_TRUE(root.boolean("on", false));
+  EXPECT_EQ(root.choice("colour", Colour::red, kColours), Colour::green);
+  EXPECT_EQ(root.choice("other", Colour::red, kColours), Colour::red);
+  EXPECT_EQ(root.integers("list"), (std::vector<std::int64_t>{1, -2}));
+  EXPECT_EQ(root.texts("words"), (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(root.integer("absent", 7), 7U);
+  EXPECT_EQ(root.table("sub").integer("k", 0), 1U);
+  EXPECT_FALSE(root.table("gone").present());
+  EXPECT_EQ(root.table("gone").integer("k", 9), 9U);
+  auto rows = root.tables("row");
+  ASSERT_EQ(rows.size(), 2U);
+  EXPECT_EQ(rows[0].integer("n", 0) + rows[1].integer("n", 0), 3U);
+  const Status end = doc.finish();
+  EXPECT_TRUE(end) << end.error().message();
+}
+
+TEST(TomlReader, an_unknown_key_gets_its_line_and_the_nearest_name) {
+  TomlDocument doc = document("[keys]\nkind = 1\ncuont = 3\n");
+  TomlTable keys = doc.root().table("keys");
+  (void)keys.integer("kind", 0);
+  (void)keys.required_integer("count", 1);
+  const Status end = doc.finish();
+  ASSERT_FALSE(end);
+  EXPECT_EQ(end.error().message(), "f.toml:3: unknown key 'cuont' (did you mean 'count'?)");
+}
+
+TEST(TomlReader, a_table_that_nobody_reads_is_unknown) {
+  TomlDocument doc = document("a = 1\n\n[extra]\nb = 1\n");
+  (void)doc.root().integer("a", 0);
+  const Status end = doc.finish();
+  ASSERT_FALSE(end);
+  EXPECT_EQ(end.error().where(), "f.toml:3");
+}
+
+TEST(TomlReader, a_duplicate_key_gets_its_line) {
+  const auto doc = TomlDocument::parse("a = 1\nb = 2\na = 3\n", "f.toml");
+  ASSERT_FALSE(doc);
+  EXPECT_EQ(doc.error().where(), "f.toml:3");
+  EXPECT_EQ(doc.error().what(), "duplicate key 'a'");
+  const auto table = TomlDocument::parse("[t]\na = 1\n[t]\nb = 1\n", "f.toml");
+  ASSERT_FALSE(table);
+  EXPECT_EQ(table.error().where(), "f.toml:3");
+}
+
+TEST(TomlReader, a_syntax_error_gets_its_line) {
+  const auto doc = TomlDocument::parse("a = 1\nb = = 2\n", "f.toml");
+  ASSERT_FALSE(doc);
+  EXPECT_EQ(doc.error().where(), "f.toml:2");
+}
+
+TEST(TomlReader, a_wrong_type_says_what_it_should_be) {
+  TomlDocument doc = document("\ncount = \"many\"\n");
+  EXPECT_EQ(doc.root().integer("count", 5), 5U);
+  const Status end = doc.finish();
+  ASSERT_FALSE(end);
+  EXPECT_EQ(end.error().message(), "f.toml:2: 'count' must be an integer, not \"many\"");
+}
+
+TEST(TomlReader, ranges_are_checked) {
+  TomlDocument low = document("n = -1\n");
+  (void)low.root().integer("n", 1, 1);
+  EXPECT_EQ(low.finish().error().message(), "f.toml:1: 'n' must be at least 1, not -1");
+  TomlDocument high = document("x = 2.5\n");
+  (void)high.root().number("x", 0, 0, 1);
+  EXPECT_EQ(high.finish().error().message(), "f.toml:1: 'x' must be between 0 and 1, not 2.5");
+  TomlDocument nan = document("x = nan\n");
+  (void)nan.root().number("x", 0, 0, 1);
+  EXPECT_FALSE(nan.finish());
+}
+
+TEST(TomlReader, a_misspelt_choice_gets_the_nearest_one) {
+  TomlDocument doc = document("colour = \"grene\"\n");
+  (void)doc.root().choice("colour", Colour::red, kColours);
+  EXPECT_EQ(doc.finish().error().message(),
+            "f.toml:1: 'colour' must be one of red, green, not \"grene\" (did you mean 'green'?)");
+}
+
+TEST(TomlReader, overrides_reach_tables_arrays_by_number_and_by_name) {
+  TomlDocument doc = document("[[phases]]\nname = \"load\"\n[[phases]]\nname = \"run\"\nms = 1\n");
+  ASSERT_TRUE(doc.set("keys.count", "1000"));
+  ASSERT_TRUE(doc.set("phases.run.ms", "20"));
+  ASSERT_TRUE(doc.set_assignment("phases.0.ms=30"));
+  ASSERT_TRUE(doc.set("colour", "green"));
+  TomlTable root = doc.root();
+  EXPECT_EQ(root.table("keys").integer("count", 0), 1000U);
+  EXPECT_EQ(root.choice("colour", Colour::red, kColours), Colour::green);
+  auto phases = root.tables("phases");
+  for (auto& phase : phases) (void)phase.text("name");
+  EXPECT_EQ(phases[0].integer("ms", 0), 30U);
+  EXPECT_EQ(phases[1].integer("ms", 0), 20U);
+  EXPECT_TRUE(doc.finish());
+}
+
+TEST(TomlReader, bad_overrides_say_where_and_why) {
+  TomlDocument doc = document("n = 1\n[[phases]]\nname = \"load\"\n");
+  EXPECT_EQ(doc.set("phases.laod.ms", "1").error().message(),
+            "--set phases.laod.ms: there is no element named 'laod' (did you mean 'load'?)");
+  EXPECT_FALSE(doc.set("phases.7.ms", "1"));
+  EXPECT_FALSE(doc.set("n.below", "1"));
+  EXPECT_FALSE(doc.set_assignment("nothing"));
+  ASSERT_TRUE(doc.set("m", "lots"));
+  TomlTable root = doc.root();
+  (void)root.integer("n", 0);
+  (void)root.integer("m", 0);
+  for (auto& phase : root.tables("phases")) (void)phase.text("name");
+  EXPECT_EQ(doc.finish().error().message(), "--set m: 'm' must be an integer, not \"lots\"");
+}
+
+TEST(TomlReader, a_canonical_form_is_read_by_the_same_rules) {
+  auto doc = TomlDocument::from_json(
+      nlohmann::json{{"big", 18446744073709551615ULL}, {"x", 0.25}, {"odd", 1}}, "record");
+  ASSERT_TRUE(doc);
+  TomlTable root = doc->root();
+  EXPECT_EQ(root.integer("big", 0), 18446744073709551615ULL);
+  EXPECT_EQ(root.number("x", 0), 0.25);
+  EXPECT_EQ(doc->finish().error().message(), "record: unknown key 'odd' (valid here: big, x)");
+}
+
+TEST(TomlReader, settings_keep_scalars_as_text) {
+  TomlDocument doc = document("[settings]\na = 1\nb = true\nc = \"x\"\n");
+  const auto settings = doc.root().settings("settings");
+  ASSERT_EQ(settings.size(), 3U);
+  EXPECT_EQ(settings[0].second, "1");
+  EXPECT_EQ(settings[1].second, "true");
+  EXPECT_EQ(settings[2].second, "x");
+  EXPECT_TRUE(doc.finish());
+}
+
+}  // namespace
+}  // namespace assay
