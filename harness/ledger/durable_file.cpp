@@ -1,0 +1,123 @@
+#include "harness/ledger/durable_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace assay {
+namespace {
+
+/// Closes on every way out; the flush before it is what reports write errors.
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  ~Descriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  [[nodiscard]] int get() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+Status write_and_sync(const std::string& path, std::string_view contents) {
+  const Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
+  if (file.get() < 0) return fail(system_error("cannot create the file", errno).at(path));
+  while (!contents.empty()) {
+    const ssize_t written = ::write(file.get(), contents.data(), contents.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return fail(system_error("cannot write the file", errno).at(path));
+    contents.remove_prefix(static_cast<std::size_t>(written));
+  }
+  if (::fsync(file.get()) != 0) {
+    return fail(system_error("cannot flush the file", errno).at(path));
+  }
+  return {};
+}
+
+enum class Existing { replace, refuse };
+
+Status write_durably(const std::string& path, std::string_view contents, Existing existing) {
+  const std::string temporary = fmt::format("{}.tmp-{}", path, ::getpid());
+  ::unlink(temporary.c_str());  // of a process of this number that died
+  Status status = write_and_sync(temporary, contents);
+  if (status) {
+    // link() refuses an existing name in one step, which rename() does not.
+    const int failed = existing == Existing::refuse ? ::link(temporary.c_str(), path.c_str())
+                                                    : ::rename(temporary.c_str(), path.c_str());
+    if (failed != 0)
+      status = fail(system_error("cannot put the file in its place", errno).at(path));
+  }
+  if (!status || existing == Existing::refuse) ::unlink(temporary.c_str());
+  if (!status) return status;
+  return sync_directory(folder_of(path));
+}
+
+}  // namespace
+
+Status write_file_durably(const std::string& path, std::string_view contents) {
+  return write_durably(path, contents, Existing::replace);
+}
+
+Status create_file_durably(const std::string& path, std::string_view contents) {
+  return write_durably(path, contents, Existing::refuse);
+}
+
+Result<std::string> read_whole_file(const std::string& path) {
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (file.get() < 0) return fail(system_error("cannot open the file", errno).at(path));
+  std::string contents;
+  std::vector<char> piece(std::size_t{1} << 16);
+  for (;;) {
+    const ssize_t size = ::read(file.get(), piece.data(), piece.size());
+    if (size < 0 && errno == EINTR) continue;
+    if (size < 0) return fail(system_error("cannot read the file", errno).at(path));
+    if (size == 0) return contents;
+    contents.append(piece.data(), static_cast<std::size_t>(size));
+  }
+}
+
+Status make_directories_durably(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::path absolute = std::filesystem::absolute(path, error);
+  if (error) return fail(system_error("cannot make the directory", error.value()).at(path));
+  std::filesystem::path made;
+  for (const auto& part : absolute) {
+    const std::filesystem::path parent = made;
+    made /= part;
+    if (part.empty()) continue;
+    if (::mkdir(made.c_str(), 0755) == 0) {
+      ASSAY_TRY(sync_directory(parent.empty() ? "." : parent.string()));
+    } else if (errno != EEXIST) {
+      return fail(system_error("cannot make the directory", errno).at(made.string()));
+    }
+  }
+  if (!std::filesystem::is_directory(absolute, error)) {
+    return fail(Error(ErrorKind::environment, "this is not a directory").at(path));
+  }
+  return {};
+}
+
+Status sync_directory(const std::string& path) {
+  const Descriptor directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (directory.get() < 0) return fail(system_error("cannot open the directory", errno).at(path));
+  if (::fsync(directory.get()) != 0) {
+    return fail(system_error("cannot flush the directory", errno).at(path));
+  }
+  return {};
+}
+
+std::string folder_of(const std::string& path) {
+  const std::string parent = std::filesystem::path(path).parent_path().string();
+  return parent.empty() ? "." : parent;
+}
+
+}  // namespace assay

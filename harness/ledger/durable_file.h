@@ -1,0 +1,31 @@
+// Files that are there whole or not at all: written beside their place, flushed, then renamed.
+// Free functions without state; any thread.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "adapters/result.h"
+
+namespace assay {
+
+/// Writes `contents` to `path` as temporary file, fsync, rename, fsync of the directory. An
+/// existing file is replaced in one step; after an error it is as it was and no temporary is left.
+[[nodiscard]] Status write_file_durably(const std::string& path, std::string_view contents);
+
+/// The same, but an existing file is an error: for what must never be written over.
+[[nodiscard]] Status create_file_durably(const std::string& path, std::string_view contents);
+
+/// The whole file.
+[[nodiscard]] Result<std::string> read_whole_file(const std::string& path);
+
+/// Makes a directory and its parents; each new entry is flushed.
+[[nodiscard]] Status make_directories_durably(const std::string& path);
+
+/// fsync of a directory, so that names made or removed in it last.
+[[nodiscard]] Status sync_directory(const std::string& path);
+
+/// Folder of a path: "." for a bare name.
+[[nodiscard]] std::string folder_of(const std::string& path);
+
+}  // namespace assay

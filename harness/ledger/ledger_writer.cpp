@@ -1,0 +1,124 @@
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "harness/ledger/durable_file.h"
+#include "harness/ledger/ledger.h"
+#include "harness/provenance/sha256.h"
+
+namespace assay {
+namespace {
+
+Status write_whole(int fd, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(fd, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return fail(system_error("cannot append to the ledger", errno));
+    bytes.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return {};
+}
+
+/// Keeps the bytes of an unfinished line under the first free name `<path>.torn-N`.
+Result<std::string> keep_torn_bytes(const std::string& path, std::string_view bytes) {
+  for (int number = 1;; ++number) {
+    const std::string name = fmt::format("{}.torn-{}", path, number);
+    std::error_code error;
+    if (std::filesystem::exists(name, error)) continue;
+    ASSAY_TRY(create_file_durably(name, bytes));
+    return name;
+  }
+}
+
+}  // namespace
+
+Result<LedgerWriter> LedgerWriter::open(const std::string& path) {
+  std::error_code error;
+  const bool existed = std::filesystem::exists(path, error);
+  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  if (fd < 0) return fail(system_error("cannot open the ledger for writing", errno).at(path));
+  LedgerWriter writer(fd, path);
+  if (::flock(fd, LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK) return fail(system_error("cannot lock the ledger", errno).at(path));
+    return fail(Error(ErrorKind::environment, "another assay is writing to this ledger")
+                    .at(path)
+                    .hint("wait until it has ended, then run again"));
+  }
+  if (!existed) ASSAY_TRY(sync_directory(folder_of(path)));
+  ASSAY_TRY(writer.load());
+  return writer;
+}
+
+LedgerWriter::LedgerWriter(LedgerWriter&& other) noexcept
+    : fd_(std::exchange(other.fd_, -1)),
+      broken_(other.broken_),
+      path_(std::move(other.path_)),
+      torn_file_(std::move(other.torn_file_)),
+      contents_(std::move(other.contents_)) {}
+
+LedgerWriter& LedgerWriter::operator=(LedgerWriter&& other) noexcept {
+  std::swap(fd_, other.fd_);
+  std::swap(broken_, other.broken_);
+  std::swap(path_, other.path_);
+  std::swap(torn_file_, other.torn_file_);
+  std::swap(contents_, other.contents_);
+  return *this;
+}
+
+LedgerWriter::~LedgerWriter() {
+  if (fd_ >= 0) ::close(fd_);  // gives the lock back
+}
+
+Status LedgerWriter::load() {
+  auto contents = read_ledger(path_);
+  if (!contents) return fail(contents.error());
+  contents_ = std::move(*contents);
+  if (contents_.torn.empty()) return {};
+  auto kept = keep_torn_bytes(path_, contents_.torn);
+  if (!kept) return fail(kept.error());
+  if (::ftruncate(fd_, static_cast<off_t>(contents_.valid_bytes)) != 0 || ::fsync(fd_) != 0) {
+    return fail(system_error("cannot cut the torn last line off", errno).at(path_));
+  }
+  torn_file_ = *kept;
+  contents_.torn.clear();
+  return {};
+}
+
+Result<std::string> LedgerWriter::append(std::string_view kind, nlohmann::json body) {
+  if (broken_) {
+    return fail(Error(ErrorKind::ledger, "a flush of this ledger failed: its end is not known")
+                    .at(path_)
+                    .hint("run again, the ledger is verified when it is opened"));
+  }
+  nlohmann::json record = {{"body", std::move(body)},         {"kind", kind},
+                           {"previous", contents_.head},      {"schema", kLedgerSchema},
+                           {"seq", contents_.records.size()}, {"time", utc_now()}};
+  // Bytes that are not UTF-8 (a store's message, say) must not cost the record.
+  std::string line = record.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  const std::string hash = sha256_hex(line);
+  line += '\n';
+  if (Status written = write_whole(fd_, line); !written) {
+    // A partial line is no record; what is left if this fails too is a torn tail.
+    broken_ = ::ftruncate(fd_, static_cast<off_t>(contents_.valid_bytes)) != 0;
+    Error error = written.error();
+    return fail(error.at(path_).hint("free some space and run again: nothing recorded is lost"));
+  }
+  if (::fdatasync(fd_) != 0) {
+    broken_ = true;
+    return fail(system_error("cannot flush the ledger", errno).at(path_));
+  }
+  contents_.valid_bytes += line.size();
+  contents_.head = hash;
+  contents_.records.push_back({record["seq"].get<std::uint64_t>(),
+                               record["time"].get<std::string>(), std::string(kind),
+                               std::move(record["body"]), hash});
+  return hash;
+}
+
+}  // namespace assay
