@@ -28,8 +28,8 @@ struct TestResult {
   double difference = 0.0;  ///< mean(a) - mean(b)
   double statistic = 0.0;
   double degrees_of_freedom = 0.0;
-  double p = 1.0;           ///< two-sided
-  double low = 0.0;         ///< confidence interval of the difference
+  double p = 1.0;    ///< two-sided
+  double low = 0.0;  ///< confidence interval of the difference
   double high = 0.0;
   double standard_error = 0.0;
 };
@@ -42,7 +42,8 @@ struct TestResult {
 
 struct RankTest {
   double u = 0.0;  ///< of the first sample
-  double p = 1.0;  ///< two-sided: exact without ties and n*m <= 400, else normal with tie correction
+  double p =
+      1.0;  ///< two-sided: exact without ties and n*m <= 400, else normal with tie correction
 };
 [[nodiscard]] RankTest mann_whitney(std::span<const double> a, std::span<const double> b);
 /// Wilcoxon's signed rank test, the sensitivity check of paired designs.
