@@ -1,0 +1,106 @@
+// What an experiment is going to do, fixed before it does it.
+//
+// A plan is written in TOML (`experiment.toml`) or built from the flags of `assay compare`. Every
+// unknown key, wrong type, impossible value, unknown store or setting is an error with file, line
+// and the nearest valid name. Its identity is the SHA-256 of its canonical form: JSON with sorted
+// keys and every default filled in, so that two spellings of one plan are one plan.
+// Plans are plain values; any thread may read one.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "adapters/result.h"
+#include "adapters/store.h"
+#include "harness/trial/trial.h"
+#include "workloads/workload.h"
+
+namespace assay {
+
+enum class Design : std::uint8_t {
+  random,   ///< trials in completely random order; Welch's t-test
+  blocks,   ///< every arm once a block, in Williams' order; paired t-test on the blocks
+  windows,  ///< sets of processes, one an arm, that take turns; paired t-test on the sets
+};
+[[nodiscard]] std::string_view to_string(Design design);
+
+/// What is compared: a figure of the workload's measured phase.
+struct Metric {
+  bool latency = false;                    ///< false: throughput in operations a second
+  std::string operation_class;             ///< latency: "read", "update", ...
+  std::string percentile;                  ///< latency: "p50", "p90", "p99" or "p999"
+  [[nodiscard]] std::string name() const;  ///< "throughput", or "latency p99 of read"
+  [[nodiscard]] std::string unit() const;  ///< "operations/s" or "ns"
+};
+
+enum class HypothesisKind : std::uint8_t { superiority, equivalence };
+[[nodiscard]] std::string_view to_string(HypothesisKind kind);
+
+/// A claim about two arms. The family of all of them is adjusted by Holm.
+struct Hypothesis {
+  std::string a;
+  std::string b;
+  HypothesisKind kind = HypothesisKind::superiority;
+  double margin_percent = 0.0;  ///< equivalence: ratios up to 1 + this / 100 count as equal
+  bool declared = false;        ///< written in the plan ("a beats b"), not one of every pair
+};
+
+struct Plan {
+  std::string name;
+  std::string question;
+  std::string file;  ///< where it was read from, for messages; no part of the identity
+  Workload workload;
+  std::vector<Arm> arms;  ///< as declared, then the A/A twin, then the references
+  std::string a_a;        ///< the arm that is run twice; empty = none
+  std::string a_a_twin;   ///< name of its second run
+  Design design = Design::random;
+  std::uint64_t trials = 20;  ///< an arm: processes, blocks or sets
+  std::uint64_t seed = 1;     ///< trial k of every arm uses the stream of seed + k
+  double alpha = 0.05;
+  Metric metric;
+  std::vector<Hypothesis> hypotheses;
+  bool mixed_durability = false;
+  std::string root;  ///< benchmark root directory
+  std::uint64_t trial_timeout_ms = 600'000;
+  std::uint64_t void_trials_max = 10;  ///< void trials (or sets) that may be repeated, in all
+  double foreign_cpus_max = 0.0;       ///< a trial is void above this; 0 = recorded only
+  double effect_percent = 10.0;        ///< the smallest effect that the experiment wants to see
+  WindowPlan windows;
+  std::vector<std::string> notes;  ///< what was left out and why; no part of the identity
+
+  [[nodiscard]] const Arm* find_arm(std::string_view arm_name) const;
+};
+
+/// What a plan is checked against. The defaults are the real ones; tests put fakes in.
+struct PlanEnvironment {
+  std::function<Result<const Driver*>(std::string_view)> find_store;
+  std::function<Result<Workload>(const std::string&, const Overrides&)> find_workload;
+  std::vector<int> cpus;  ///< CPUs that this process may run on
+  [[nodiscard]] static PlanEnvironment real();
+};
+
+/// Reads a plan. `file` is for messages and the folder that relative workload paths start from.
+[[nodiscard]] Result<Plan> parse_plan(std::string_view toml, const std::string& file,
+                                      const PlanEnvironment& environment);
+[[nodiscard]] Result<Plan> load_plan(const std::string& path, const PlanEnvironment& environment);
+/// The same rules for a plan that was put together from flags; keys as in the file.
+[[nodiscard]] Result<Plan> plan_from_json(const nlohmann::json& declaration,
+                                          const PlanEnvironment& environment);
+
+/// Canonical form: sorted keys, every default filled in.
+[[nodiscard]] nlohmann::json to_json(const Plan& plan);
+/// SHA-256 of the canonical form.
+[[nodiscard]] std::string plan_digest(const nlohmann::json& canonical);
+/// Dotted path of the first key in which two canonical forms differ, with both values:
+/// "arms.1.settings.sync: \"off\" there, \"full\" here". Empty when they are equal.
+[[nodiscard]] std::string first_difference(const nlohmann::json& there, const nlohmann::json& here);
+
+/// Default benchmark root.
+inline constexpr std::string_view kDefaultRoot = "/var/tmp/assay-bench";
+
+}  // namespace assay

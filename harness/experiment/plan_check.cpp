@@ -1,0 +1,139 @@
+#include "harness/experiment/plan_check.h"
+
+#include <algorithm>
+#include <set>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace assay {
+namespace {
+
+bool does(const Phase& phase, OpKind kind) {
+  return std::any_of(phase.roles.begin(), phase.roles.end(), [kind](const Role& role) {
+    return role.mix[static_cast<std::size_t>(kind)] > 0.0;
+  });
+}
+
+bool any_phase_does(const Workload& workload, OpKind kind) {
+  return std::any_of(workload.phases.begin(), workload.phases.end(),
+                     [kind](const Phase& phase) { return does(phase, kind); });
+}
+
+std::uint64_t largest_value_bytes(const ValueSpec& values) {
+  return values.sizes == ValueSizes::fixed ? values.bytes : values.max_bytes;
+}
+
+Error lacks(const Driver& driver, const std::string& what) {
+  return {ErrorKind::unsupported, fmt::format("store {} {}", driver.name(), what)};
+}
+
+std::optional<Error> too_large(const Workload& workload, const Driver& driver) {
+  const Capabilities can = driver.capabilities();
+  if (can.max_key_bytes != 0 && workload.keys.bytes > can.max_key_bytes) {
+    return lacks(driver, fmt::format("takes keys of at most {} bytes, the workload has {}",
+                                     can.max_key_bytes, workload.keys.bytes));
+  }
+  const std::uint64_t value_bytes = largest_value_bytes(workload.values);
+  if (can.max_value_bytes != 0 && value_bytes > can.max_value_bytes) {
+    return lacks(driver, fmt::format("takes values of at most {} bytes, the workload has {}",
+                                     can.max_value_bytes, value_bytes));
+  }
+  const std::uint64_t data_bytes =
+      workload.keys.count * (workload.keys.bytes + std::uint64_t{workload.values.bytes});
+  if (!can.larger_than_memory && can.retains_data && data_bytes > workload.memory_bytes) {
+    return lacks(driver, fmt::format("keeps everything in memory; the workload's {} bytes exceed "
+                                     "the budget of {}",
+                                     data_bytes, workload.memory_bytes));
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Error> missing_capability(const Workload& workload, const Driver& driver) {
+  const Capabilities can = driver.capabilities();
+  const bool scans =
+      any_phase_does(workload, OpKind::scan) || any_phase_does(workload, OpKind::reverse_scan);
+  if (scans && !can.ordered) return lacks(driver, "is not ordered, and the workload scans");
+  if (any_phase_does(workload, OpKind::rollback) && !can.rollback) {
+    return lacks(driver, "cannot roll back, and the workload does");
+  }
+  if (any_phase_does(workload, OpKind::batch) && !can.atomic_batches) {
+    return lacks(driver, "has no atomic batches, and the workload needs them");
+  }
+  return too_large(workload, driver);
+}
+
+std::optional<Error> missing_durability(DurabilityClass durability, const Driver& driver) {
+  const auto claimed = driver.capabilities().durability;
+  if (std::find(claimed.begin(), claimed.end(), durability) != claimed.end()) return std::nullopt;
+  std::vector<std::string_view> names;
+  for (const DurabilityClass one : claimed) names.push_back(to_string(one));
+  return lacks(driver, fmt::format("does not claim the durability class {}; it has: {}",
+                                   to_string(durability), fmt::join(names, ", ")));
+}
+
+std::optional<Error> impossible_pins(const Workload& workload, const std::vector<int>& cpus) {
+  for (const Phase& phase : workload.phases) {
+    std::set<int> pinned;
+    for (const Role& role : phase.roles) pinned.insert(role.cpus.begin(), role.cpus.end());
+    if (pinned.size() > cpus.size()) {
+      return Error(ErrorKind::bad_input, fmt::format("phase {} asks for {} pins on {} CPUs",
+                                                     phase.name, pinned.size(), cpus.size()));
+    }
+    for (const int cpu : pinned) {
+      if (std::find(cpus.begin(), cpus.end(), cpu) != cpus.end()) continue;
+      return Error(ErrorKind::bad_input,
+                   fmt::format("phase {} pins to CPU {}, but this process may use {} CPUs: {}",
+                               phase.name, cpu, cpus.size(), fmt::join(cpus, ", ")));
+    }
+  }
+  return std::nullopt;
+}
+
+const Phase* measured_phase(const Workload& workload) {
+  const Phase* found = nullptr;
+  for (const Phase& phase : workload.phases) {
+    const bool named = !workload.measured_phase.empty() && phase.name == workload.measured_phase;
+    if (named) return &phase;
+    if (workload.measured_phase.empty() && phase.timed && phase.kind == PhaseKind::run) {
+      found = &phase;
+    }
+  }
+  return found;
+}
+
+std::optional<Error> impossible_metric(const Workload& workload, const Metric& metric) {
+  const Phase* phase = measured_phase(workload);
+  if (phase == nullptr) {
+    return Error(ErrorKind::bad_input,
+                 fmt::format("workload {} has no timed phase to compare", workload.name));
+  }
+  if (!metric.latency) return std::nullopt;
+  std::vector<std::string> done;
+  if (phase->kind == PhaseKind::load) done.push_back("load");
+  for (std::size_t i = 0; i < kOpKinds; ++i) {
+    const auto kind = static_cast<OpKind>(i);
+    if (does(*phase, kind)) done.emplace_back(to_string(kind));
+  }
+  if (std::find(done.begin(), done.end(), metric.operation_class) != done.end()) {
+    return std::nullopt;
+  }
+  return Error(ErrorKind::bad_input, fmt::format("phase {} does no '{}'; it does: {}", phase->name,
+                                                 metric.operation_class, fmt::join(done, ", ")));
+}
+
+DurabilityClass reference_durability(DurabilityClass wanted, const Driver& driver) {
+  DurabilityClass best = wanted;
+  bool found = false;
+  for (const DurabilityClass claimed : driver.capabilities().durability) {
+    if (claimed <= wanted && (!found || claimed > best)) {
+      best = claimed;
+      found = true;
+    }
+  }
+  return best;
+}
+
+}  // namespace assay

@@ -1,0 +1,30 @@
+// The rules of a plan that need to know stores, workloads and the machine. Internal to the plan
+// reader; each returns what is wrong as an Error without a place, which the reader adds.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "harness/experiment/plan.h"
+
+namespace assay {
+
+/// What the workload asks for and the driver declares it cannot do; nothing when it can do it all.
+[[nodiscard]] std::optional<Error> missing_capability(const Workload& workload,
+                                                      const Driver& driver);
+/// The class is not among those the driver claims.
+[[nodiscard]] std::optional<Error> missing_durability(DurabilityClass durability,
+                                                      const Driver& driver);
+/// A pin on a CPU that is not there, or more pinned threads than CPUs.
+[[nodiscard]] std::optional<Error> impossible_pins(const Workload& workload,
+                                                   const std::vector<int>& cpus);
+/// The metric asks for an operation class that the measured phase never does.
+[[nodiscard]] std::optional<Error> impossible_metric(const Workload& workload,
+                                                     const Metric& metric);
+/// Strongest class that a reference arm claims and that is no stronger than `wanted`; `wanted`
+/// itself when it claims none.
+[[nodiscard]] DurabilityClass reference_durability(DurabilityClass wanted, const Driver& driver);
+/// The measured phase; null when the workload has none.
+[[nodiscard]] const Phase* measured_phase(const Workload& workload);
+
+}  // namespace assay
