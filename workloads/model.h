@@ -21,11 +21,11 @@ struct Executed {
 
 struct ModelCheck {
   bool ok = false;
-  std::uint64_t entries = 0;           ///< entries found
+  std::uint64_t entries = 0;  ///< entries found
   std::uint64_t expected_entries = 0;
-  std::string digest;                  ///< order-independent digest of what was found
+  std::string digest;  ///< order-independent digest of what was found
   std::string expected_digest;
-  std::string first_difference;        ///< a sentence, empty when ok
+  std::string first_difference;  ///< a sentence, empty when ok
 };
 
 class Model {
@@ -39,9 +39,23 @@ class Model {
   [[nodiscard]] Result<ModelCheck> check(Session& session, bool ordered) const;
 
  private:
+  /// Versions of a run of neighbouring key indices; 0 = absent.
+  class Checker;
+  struct Region {
+    std::uint64_t first = 0;
+    std::uint64_t span = 0;  ///< indices that belong here; `versions` grows up to it
+    std::vector<std::uint32_t> versions;
+  };
+
+  void put(std::uint64_t index, std::uint32_t version);
+  /// Where `index` belongs, or null when no phase so far puts it there.
+  [[nodiscard]] const Region* region_of(std::uint64_t index) const;
+  [[nodiscard]] std::uint32_t version_of(std::uint64_t index) const;
+
   Workload workload_;
   std::uint64_t seed_;
-  std::vector<std::uint32_t> versions_;  ///< by key index; 0 = absent
+  std::vector<Region> regions_;  ///< the loaded keys, then the inserts of each phase; ascending
+  std::uint64_t entries_ = 0;
 };
 
 }  // namespace assay

@@ -5,7 +5,8 @@
 // and values, bounded by kChunkBytes, so nothing of the size of the data set is kept in memory.
 //
 // Writers own key ranges: thread t of the T writing threads of a phase updates and erases only
-// keys whose index is t modulo T, and inserts fresh indices keys.count + t, + T + t, ... . So the
+// keys whose index is t modulo T, and inserts fresh indices base + t, base + T + t, ..., where base
+// is keys.count for the first phase that inserts (see InsertRange in operation_source.h). So the
 // final contents depend only on how many operations each thread executed (model.h replays them).
 #pragma once
 
@@ -17,6 +18,7 @@
 #include <vector>
 
 #include "adapters/store.h"
+#include "workloads/codec.h"
 #include "workloads/workload.h"
 
 namespace assay {
@@ -26,12 +28,12 @@ inline constexpr std::size_t kChunkBytes = std::size_t{1} << 20;
 
 struct Operation {
   OpKind kind = OpKind::read;
-  std::uint32_t entries = 1;    ///< scan: entries to visit; batch, rollback: mutations
-  std::string_view key;         ///< single-key operations; lower (or upper) bound of a scan
-  std::string_view value;       ///< update, insert, read_modify_write
+  std::uint32_t entries = 1;         ///< scan: entries to visit; batch, rollback: mutations
+  std::string_view key;              ///< single-key operations; lower (or upper) bound of a scan
+  std::string_view value;            ///< update, insert, read_modify_write
   std::uint32_t first_mutation = 0;  ///< batch, rollback: index into Chunk::mutations
-  std::uint64_t index = 0;      ///< logical key index (single-key operations and scans)
-  std::uint64_t due_ns = 0;     ///< open loop: intended start, ns after the phase's start
+  std::uint64_t index = 0;           ///< logical key index (single-key operations and scans)
+  std::uint64_t due_ns = 0;          ///< open loop: intended start, ns after the phase's start
 };
 
 struct Chunk {
@@ -65,39 +67,5 @@ class Stream {
 /// Equal workload and seed give an equal digest, whatever the store.
 [[nodiscard]] std::string stream_digest(const Workload& workload, std::uint64_t seed,
                                         std::uint64_t operations = 65'536);
-
-/// Keys: index <-> bytes, a bijection.
-class KeyCodec {
- public:
-  KeyCodec(const KeySpec& spec, std::uint64_t seed);
-  [[nodiscard]] std::uint32_t size() const { return spec_.bytes; }
-  /// Writes size() bytes to `out`.
-  void encode(std::uint64_t index, char* out) const;
-  /// The index of a key, or nothing when no index gives these bytes.
-  [[nodiscard]] bool decode(std::string_view key, std::uint64_t& index) const;
-
- private:
-  KeySpec spec_;
-  std::uint64_t seed_;
-};
-
-/// Values: contents are a function of (seed, key index, version), so that any of them can be
-/// checked without having been kept. The first bytes carry a tag of (seed, index).
-class ValueCodec {
- public:
-  ValueCodec(const ValueSpec& spec, std::uint64_t seed);
-  [[nodiscard]] std::uint32_t size(std::uint64_t index, std::uint64_t version) const;
-  /// Writes size() bytes to `out`.
-  void encode(std::uint64_t index, std::uint64_t version, char* out) const;
-  /// Whole comparison.
-  [[nodiscard]] bool matches(std::uint64_t index, std::uint64_t version,
-                             std::string_view value) const;
-  /// Cheap check of a value read during the run: its tag belongs to `index`, any version.
-  [[nodiscard]] bool belongs_to(std::uint64_t index, std::string_view value) const;
-
- private:
-  ValueSpec spec_;
-  std::uint64_t seed_;
-};
 
 }  // namespace assay

@@ -74,6 +74,12 @@ void find_unknown(const TomlState& state, const TomlNode& node, std::vector<Erro
   }
 }
 
+void consume(TomlNode& node) {
+  node.consumed = true;
+  for (auto& item : node.items) consume(*item);
+  for (auto& member : node.members) consume(*member.second);
+}
+
 void mark(TomlNode& node, const std::string& origin) {
   node.origin = origin;
   for (auto& item : node.items) mark(*item, origin);
@@ -159,6 +165,12 @@ TomlNode* TomlTable::ask_as(std::string_view name, int kind, std::string_view wa
   if (fits) return child;
   reject(name, fmt::format("'{}' must be {}, not {}", name, wanted, shown(*child)));
   return nullptr;
+}
+
+bool TomlTable::take(std::string_view name) {
+  if (ask(name) == nullptr) return false;
+  consume(*node_->member(name));
+  return true;
 }
 
 void TomlTable::missing(std::string_view name) {

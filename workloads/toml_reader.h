@@ -93,6 +93,9 @@ class TomlTable {
   /// A free-form sub-table name -> scalar, each value as text (true, 12, 0.5, or the string).
   [[nodiscard]] std::vector<std::pair<std::string, std::string>> settings(std::string_view name);
 
+  /// Marks a key as read whatever it holds, for a key that is rejected anyway. False: not there.
+  bool take(std::string_view name);
+
   /// "file:line" of a key, of the table itself when the key is absent or `name` is empty.
   [[nodiscard]] std::string where(std::string_view name = {}) const;
   /// Records an error at where(name): a combination that makes no sense, a range of one's own.

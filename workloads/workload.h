@@ -20,8 +20,8 @@ namespace assay {
 
 enum class OpKind : std::uint8_t {
   read,
-  update,             ///< put of a key that exists
-  insert,             ///< put of a new key, taken from the thread's own range
+  update,  ///< put of a key that exists
+  insert,  ///< put of a new key, taken from the thread's own range
   erase,
   scan,               ///< `scan_entries` entries from a drawn key
   reverse_scan,       ///< the same, backward
@@ -43,32 +43,41 @@ struct KeySpec {
   /// ordered: key order is index order.
   bool hashed = true;
   std::string prefix;  ///< bytes keys only: text that every key begins with
+  bool operator==(const KeySpec&) const = default;
 };
 
 enum class ValueSizes : std::uint8_t { fixed, uniform, lognormal };
 struct ValueSpec {
   ValueSizes sizes = ValueSizes::fixed;
-  std::uint32_t bytes = 100;      ///< fixed size, or the median of lognormal
-  std::uint32_t min_bytes = 0;    ///< uniform and lognormal (clamped)
-  std::uint32_t max_bytes = 0;    ///< uniform and lognormal (clamped)
-  double sigma = 0.0;             ///< lognormal: standard deviation of ln(size)
-  double compressible = 0.0;      ///< fraction of each value that compresses to nothing, 0 to 1
+  std::uint32_t bytes = 100;    ///< fixed size, or the median of lognormal
+  std::uint32_t min_bytes = 0;  ///< uniform and lognormal (clamped)
+  std::uint32_t max_bytes = 0;  ///< uniform and lognormal (clamped)
+  double sigma = 0.0;           ///< lognormal: standard deviation of ln(size)
+  double compressible = 0.0;    ///< fraction of each value that compresses to nothing, 0 to 1
+  bool operator==(const ValueSpec&) const = default;
 };
 
 enum class DistributionKind : std::uint8_t {
-  uniform, zipfian, latest, sequential, hot_prefix, hot_set,
+  uniform,
+  zipfian,
+  latest,
+  sequential,
+  hot_prefix,
+  hot_set,
 };
 struct Distribution {
   DistributionKind kind = DistributionKind::uniform;
-  double theta = 0.99;          ///< zipfian and latest: skew, 0 < theta < 1 or > 1
-  bool scrambled = true;        ///< zipfian: popular items spread over the key space
-  double hot_fraction = 0.2;    ///< hot_set: share of the keys; hot_prefix: 1/64 by default
-  double hot_probability = 0.8; ///< hot_set: share of the draws that go to it
+  double theta = 0.99;           ///< zipfian and latest: skew, 0 < theta < 1 or > 1
+  bool scrambled = true;         ///< zipfian, hot_set: popular items spread over the indices
+  double hot_fraction = 0.2;     ///< hot_set: share of the keys; hot_prefix: n/64, 1/64 by default
+  double hot_probability = 0.8;  ///< share of the draws that go there; hot_prefix: 1 by default
+  bool operator==(const Distribution&) const = default;
 };
 
 struct Arrival {
   double rate_per_s = 0.0;  ///< 0 = closed loop; else open loop, operations a second a thread
   bool poisson = false;     ///< exponential gaps instead of constant ones
+  bool operator==(const Arrival&) const = default;
 };
 
 /// A group of threads that do the same thing.
@@ -85,6 +94,7 @@ struct Role {
   /// A supporting role runs beside the measured ones and ends when they do (its figures are
   /// reported apart and do not count into the phase's throughput).
   bool background = false;
+  bool operator==(const Role&) const = default;
 };
 
 enum class WarmUpPolicy : std::uint8_t { none, fixed, steady };
@@ -92,9 +102,10 @@ struct WarmUp {
   WarmUpPolicy policy = WarmUpPolicy::none;
   std::uint64_t operations = 0;  ///< fixed: a thread; exactly one of operations and ms
   std::uint64_t ms = 0;
-  std::uint64_t window_ms = 500;    ///< steady: rate is fitted over this many ms
-  double max_slope_per_s = 0.02;    ///< steady: relative change of the rate a second
-  std::uint64_t max_ms = 30'000;    ///< steady: give up after this, recorded as "not reached"
+  std::uint64_t window_ms = 500;  ///< steady: rate is fitted over this many ms
+  double max_slope_per_s = 0.02;  ///< steady: relative change of the rate a second
+  std::uint64_t max_ms = 30'000;  ///< steady: give up after this, recorded as "not reached"
+  bool operator==(const WarmUp&) const = default;
 };
 
 enum class CachePolicy : std::uint8_t { as_is, warm, cold_files, cold };
@@ -110,25 +121,28 @@ enum class PhaseKind : std::uint8_t {
 
 struct Phase {
   PhaseKind kind = PhaseKind::run;
-  std::string name;               ///< unique within the workload
-  bool timed = true;              ///< counts as a result
+  std::string name;   ///< unique within the workload
+  bool timed = true;  ///< counts as a result
   // load
-  bool random_order = true;       ///< load: in key-index order of a permutation, else ascending
-  std::uint32_t load_batch = 1000; ///< load: keys an apply(); 1 = put()
+  /// load: indices in the order of a pseudo-random permutation, else ascending. (Ascending is key
+  /// order for ordered keys only.)
+  bool random_order = true;
+  std::uint32_t load_batch = 1000;  ///< load: keys an apply(); 1 = put()
   std::uint32_t load_threads = 1;
   // run
   std::vector<Role> roles;
-  std::uint64_t operations = 0;   ///< a thread; exactly one of operations and duration_ms
+  std::uint64_t operations = 0;  ///< a thread; exactly one of operations and duration_ms
   std::uint64_t duration_ms = 0;
   WarmUp warm_up;
   CachePolicy cache = CachePolicy::as_is;
-  double max_resident = 0.02;     ///< cold: largest share of the files that may still be cached
+  double max_resident = 0.02;  ///< cold: largest share of the files that may still be cached
+  bool operator==(const Phase&) const = default;
 };
 
 struct Workload {
   std::string name;
   std::string description;
-  std::string source;             ///< where the definition comes from, if not ours
+  std::string source;  ///< where the definition comes from, if not ours
   KeySpec keys;
   ValueSpec values;
   std::vector<Phase> phases;
@@ -136,9 +150,16 @@ struct Workload {
   std::string measured_phase;
   std::uint64_t memory_bytes = std::uint64_t{256} << 20;  ///< every arm's budget
   bool best_effort = false;  ///< a root-only step that cannot be done is recorded, not an error
+  bool operator==(const Workload&) const = default;
 };
 
-/// Replaces single keys of a declaration, as `--set keys.count=1000` does: dotted path -> TOML text.
+[[nodiscard]] std::string_view to_string(PhaseKind kind);
+[[nodiscard]] std::string_view to_string(DistributionKind kind);
+[[nodiscard]] std::string_view to_string(WarmUpPolicy policy);
+[[nodiscard]] std::string_view to_string(CachePolicy policy);
+
+/// Replaces single keys of a declaration, as `--set keys.count=1000` does: dotted path -> TOML
+/// text.
 using Overrides = std::vector<std::pair<std::string, std::string>>;
 
 /// Reads a declaration. `file` is for messages.

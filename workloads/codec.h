@@ -1,0 +1,85 @@
+// Keys and values as bytes: what turns a logical operation into what a store sees, and back.
+// Pure functions of the declaration and the seed; safe to use from several threads at once.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "workloads/key_bijection.h"
+#include "workloads/workload.h"
+
+namespace assay {
+
+/// Keys: index <-> bytes, a bijection. A key is prefix, key number (big-endian, up to 8 bytes), and
+/// filler bytes that are a function of the number.
+class KeyCodec {
+ public:
+  KeyCodec(const KeySpec& spec, std::uint64_t seed);
+  [[nodiscard]] std::uint32_t size() const { return spec_.bytes; }
+  /// Writes size() bytes to `out`.
+  void encode(std::uint64_t index, char* out) const {
+    if (spec_.kind == KeyKind::u64) {
+      const std::uint64_t number = __builtin_bswap64(bijection_.number_of(index));
+      __builtin_memcpy(out, &number, sizeof number);
+    } else {
+      encode_bytes(index, out);
+    }
+  }
+  /// The index of a key, or false when no index gives these bytes.
+  [[nodiscard]] bool decode(std::string_view key, std::uint64_t& index) const;
+  [[nodiscard]] const KeyBijection& bijection() const { return bijection_; }
+
+ private:
+  void encode_bytes(std::uint64_t index, char* out) const;
+
+  KeySpec spec_;
+  std::uint32_t number_bytes_;
+  KeyBijection bijection_;
+};
+
+/// Bytes of the key number: 8, or what a shorter key leaves behind its prefix.
+[[nodiscard]] std::uint32_t key_number_bytes(const KeySpec& spec);
+
+/// Values: contents are a function of (seed, key index, version), so that any of them can be
+/// checked without having been kept. A value begins with a tag of (seed, index): 8 bytes, or half
+/// of a value shorter than 16 bytes; the share `compressible` at the end is zeros.
+class ValueCodec {
+ public:
+  ValueCodec(const ValueSpec& spec, std::uint64_t seed);
+  [[nodiscard]] std::uint32_t size(std::uint64_t index, std::uint64_t version) const {
+    return spec_.sizes == ValueSizes::fixed ? spec_.bytes : drawn_size(index, version);
+  }
+  /// The largest size() there is.
+  [[nodiscard]] std::uint32_t max_size() const;
+  /// Writes size() bytes to `out`.
+  void encode(std::uint64_t index, std::uint64_t version, char* out) const;
+  /// Whole comparison.
+  [[nodiscard]] bool matches(std::uint64_t index, std::uint64_t version,
+                             std::string_view value) const;
+  /// Cheap check of a value read during the run: its tag belongs to `index`, any version.
+  [[nodiscard]] bool belongs_to(std::uint64_t index, std::string_view value) const {
+    const std::uint64_t tag = tag_of(index);
+    if (value.size() >= 16) [[likely]] {
+      std::uint64_t found;
+      __builtin_memcpy(&found, value.data(), sizeof found);
+      return found == tag;
+    }
+    return __builtin_memcmp(value.data(), &tag, tag_bytes(value.size())) == 0;
+  }
+
+ private:
+  static constexpr std::size_t tag_bytes(std::size_t size) { return size >= 16 ? 8 : size / 2; }
+  [[nodiscard]] std::uint64_t tag_of(std::uint64_t index) const {
+    return mix64(index * 0x9E3779B97F4A7C15ULL + tag_seed_);
+  }
+  [[nodiscard]] std::uint32_t drawn_size(std::uint64_t index, std::uint64_t version) const;
+  /// Bytes of a value of `size` that are not zero filler.
+  [[nodiscard]] std::size_t noise_bytes(std::size_t size) const;
+
+  ValueSpec spec_;
+  std::uint64_t tag_seed_;
+  std::uint64_t contents_seed_;
+  std::uint64_t size_seed_;
+};
+
+}  // namespace assay

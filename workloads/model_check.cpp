@@ -1,0 +1,192 @@
+// Comparison of a whole store with the model: every entry found is decoded, looked up and compared
+// byte for byte; then what the model has and the store has not is found.
+#include <algorithm>
+#include <string>
+
+#include <fmt/format.h>
+#include <xxhash.h>
+
+#include "workloads/codec.h"
+#include "workloads/model.h"
+
+namespace assay {
+namespace {
+
+/// Sum of 128-bit hashes: equal for equal sets of entries in whatever order.
+class EntryDigest {
+ public:
+  void add(std::string_view key, std::string_view value) {
+    const XXH64_hash_t key_hash = XXH3_64bits(key.data(), key.size());
+    const XXH128_hash_t hash = XXH3_128bits_withSeed(value.data(), value.size(), key_hash);
+    low_ += hash.low64;
+    high_ += hash.high64;
+  }
+  [[nodiscard]] std::string hex() const { return fmt::format("{:016x}{:016x}", high_, low_); }
+
+ private:
+  std::uint64_t low_ = 0;
+  std::uint64_t high_ = 0;
+};
+
+std::string shown_bytes(std::string_view bytes) {
+  constexpr std::size_t kShown = 24;
+  std::string text = "0x";
+  for (const char byte : bytes.substr(0, kShown)) {
+    text += fmt::format("{:02x}", static_cast<unsigned char>(byte));
+  }
+  if (bytes.size() > kShown) text += fmt::format("... ({} bytes)", bytes.size());
+  return text;
+}
+
+/// Says what is wrong with `value` in the place where `version` of `index` belongs.
+std::string value_fault(const ValueCodec& values, std::uint64_t index, std::uint32_t version,
+                        std::string_view value) {
+  const std::uint32_t size = values.size(index, version);
+  std::string fault;
+  if (!values.belongs_to(index, value)) {
+    fault = "is of no version of that key";
+  } else if (value.size() != size) {
+    fault = "is another version of that key (an update was lost or undone) or was cut";
+  } else {
+    fault = "is not the version last acknowledged (an update was lost or undone) or is damaged";
+  }
+  return fmt::format("the value {}: {} bytes found, {} expected, it begins {}", fault, value.size(),
+                     size, shown_bytes(value));
+}
+
+}  // namespace
+
+/// State of one check; the sink of its scan.
+class Model::Checker final : public ScanSink {
+ public:
+  explicit Checker(const Model& model)
+      : model_(model),
+        keys_(model.workload_.keys, model.seed_),
+        values_(model.workload_.values, model.seed_) {
+    for (const Region& region : model.regions_) seen_.emplace_back(region.versions.size());
+  }
+
+  bool entry(std::string_view key, std::string_view value) override {
+    ++check_.entries;
+    found_.add(key, value);
+    if (check_.entries > 1 && key <= last_key_) {
+      differ(fmt::format("the scan is out of order: key {} came after key {}", shown_bytes(key),
+                         shown_bytes(last_key_)));
+    }
+    last_key_.assign(key);
+    std::uint64_t index = 0;
+    if (!keys_.decode(key, index)) {
+      differ(fmt::format("key {} was never written: no key of this workload has these bytes",
+                         shown_bytes(key)));
+      return true;
+    }
+    compare(index, key, value);
+    return true;
+  }
+
+  Status get_all(Session& session) {
+    std::string key(keys_.size(), '\0');
+    for (const Region& region : model_.regions_) {
+      for (std::uint64_t at = 0; at < region.versions.size(); ++at) {
+        keys_.encode(region.first + at, key.data());
+        std::string_view value;
+        const Result<bool> there = session.get(key, value);
+        if (!there) return std::unexpected(there.error());
+        if (!*there) continue;
+        ++check_.entries;
+        found_.add(key, value);
+        compare(region.first + at, key, value);
+      }
+    }
+    return {};
+  }
+
+  ModelCheck finish() {
+    add_lost();
+    check_.expected_entries = model_.entries();
+    check_.digest = found_.hex();
+    check_.expected_digest = expected_.hex();
+    check_.ok = check_.first_difference.empty();
+    ASSAY_CHECK(!check_.ok || (check_.entries == check_.expected_entries &&
+                               check_.digest == check_.expected_digest),
+                "equal contents have equal counts and digests");
+    return std::move(check_);
+  }
+
+ private:
+  void differ(std::string sentence) {
+    if (check_.first_difference.empty()) check_.first_difference = std::move(sentence);
+  }
+
+  void compare(std::uint64_t index, std::string_view key, std::string_view value) {
+    const std::uint32_t version = model_.version_of(index);
+    if (version == 0) {
+      differ(fmt::format(
+          "key {} of index {} is there, but was {}", shown_bytes(key), index,
+          model_.region_of(index) != nullptr ? "deleted or not yet written" : "never written"));
+      return;
+    }
+    const Region& region = *model_.region_of(index);
+    const std::uint64_t at = index - region.first;
+    auto& seen = seen_[static_cast<std::size_t>(&region - model_.regions_.data())];
+    if (seen[at]) {
+      differ(fmt::format("key {} of index {} came twice", shown_bytes(key), index));
+      return;
+    }
+    seen[at] = true;
+    if (values_.matches(index, version, value)) {
+      expected_.add(key, value);
+      return;
+    }
+    differ(fmt::format("key {} of index {}: {}", shown_bytes(key), index,
+                       value_fault(values_, index, version, value)));
+    add_expected(index, version);
+  }
+
+  void add_expected(std::uint64_t index, std::uint32_t version) {
+    std::string key(keys_.size(), '\0');
+    keys_.encode(index, key.data());
+    std::string value(values_.size(index, version), '\0');
+    values_.encode(index, version, value.data());
+    expected_.add(key, value);
+  }
+
+  void add_lost() {
+    for (std::size_t at_region = 0; at_region < seen_.size(); ++at_region) {
+      const Region& region = model_.regions_[at_region];
+      for (std::uint64_t at = 0; at < region.versions.size(); ++at) {
+        if (region.versions[at] == 0 || seen_[at_region][at]) continue;
+        const std::uint64_t index = region.first + at;
+        if (check_.first_difference.empty()) {
+          std::string key(keys_.size(), '\0');
+          keys_.encode(index, key.data());
+          differ(fmt::format("key {} of index {} is lost: it was acknowledged and is not there",
+                             shown_bytes(key), index));
+        }
+        add_expected(index, region.versions[at]);
+      }
+    }
+  }
+
+  const Model& model_;
+  KeyCodec keys_;
+  ValueCodec values_;
+  ModelCheck check_;
+  EntryDigest found_;
+  EntryDigest expected_;
+  std::vector<std::vector<bool>> seen_;  ///< by region
+  std::string last_key_;
+};
+
+Result<ModelCheck> Model::check(Session& session, bool ordered) const {
+  Checker checker(*this);
+  if (ordered) {
+    const Result<std::uint64_t> visited = session.scan(ScanRange{}, checker);
+    if (!visited) return std::unexpected(visited.error());
+  } else {
+    ASSAY_TRY(checker.get_all(session));
+  }
+  return checker.finish();
+}
+
+}  // namespace assay
