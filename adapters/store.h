@@ -57,6 +57,7 @@ struct Capabilities {
   bool retains_data = true;         ///< false: a reference arm that keeps nothing (`null`)
   bool reference = false;           ///< a floor or ceiling to show beside arms, never an arm
   std::vector<DurabilityClass> durability;  ///< classes it claims to reach
+  std::uint64_t min_key_bytes = 0;  ///< 1: an empty key is refused
   std::uint64_t max_key_bytes = 0;
   std::uint64_t max_value_bytes = 0;
 };
@@ -74,14 +75,14 @@ struct OpenOptions {
 struct Mutation {
   enum class Kind : std::uint8_t { put, erase };
   Kind kind = Kind::put;
-  std::string_view key;
-  std::string_view value;  ///< empty for erase
+  std::string_view key = {};
+  std::string_view value = {};  ///< empty for erase
 };
 
 /// A range of keys, read from one snapshot. `first` and `last` are both inclusive.
 struct ScanRange {
-  std::string_view first;
-  std::string_view last;
+  std::string_view first = {};
+  std::string_view last = {};
   bool from_start = true;  ///< no lower bound: `first` is ignored
   bool to_end = true;      ///< no upper bound: `last` is ignored
   bool backward = false;   ///< from the upper bound down

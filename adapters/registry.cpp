@@ -1,0 +1,66 @@
+#include "adapters/registry.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <array>
+
+#include "adapters/lmdb_store.h"
+#include "adapters/null_store.h"
+#include "adapters/rocksdb_store.h"
+#include "adapters/sqlite_store.h"
+#ifdef ASSAY_HAS_LODE
+#include "adapters/lode_store.h"
+#endif
+#ifdef ASSAY_HAS_PLUGINS
+#include "adapters/plugin/plugin_loader.h"
+#endif
+
+namespace assay {
+namespace {
+
+// A store is one line here. Reference arms come last: they stand beside the others.
+std::vector<const Driver*> drivers() {
+  return {
+      &sqlite_driver(), &rocksdb_driver(), &lmdb_driver(),
+#ifdef ASSAY_HAS_LODE
+      &lode_driver(),
+#endif
+      &null_driver(),
+  };
+}
+
+bool is_path(std::string_view name) {
+  return name.find('/') != std::string_view::npos || name.ends_with(".so");
+}
+
+}  // namespace
+
+std::vector<std::string> store_names() {
+  std::vector<std::string> names;
+  for (const Driver* driver : drivers()) names.push_back(driver->name());
+  return names;
+}
+
+Result<const Driver*> find_driver(std::string_view name_or_path) {
+  if (is_path(name_or_path)) {
+#ifdef ASSAY_HAS_PLUGINS
+    return load_plugin(std::string(name_or_path));
+#else
+    return fail(Error(ErrorKind::unsupported, "this build cannot load plug-ins")
+                    .at(std::string(name_or_path)));
+#endif
+  }
+  for (const Driver* driver : drivers()) {
+    if (driver->name() == name_or_path) return driver;
+  }
+  const std::vector<std::string> names = store_names();
+  const std::string near = nearest_name(name_or_path, names);
+  const std::string valid =
+      fmt::format("valid: {}, or the path of a plug-in", fmt::join(names, ", "));
+  return fail(
+      Error(ErrorKind::bad_input, fmt::format("unknown store \"{}\"", name_or_path))
+          .hint(near.empty() ? valid : fmt::format("did you mean \"{}\"? {}", near, valid)));
+}
+
+}  // namespace assay
