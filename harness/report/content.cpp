@@ -1,0 +1,281 @@
+#include "harness/report/content.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "harness/report/units.h"
+
+namespace assay::report {
+namespace {
+
+std::string interval_text(const ReportModel& model, const std::optional<Interval>& interval) {
+  if (!interval) return "?";
+  return fmt::format("{} to {}", format_metric(interval->low, model.unit),
+                     format_metric(interval->high, model.unit));
+}
+
+std::string metric_text(const ReportModel& model, const Row& row) {
+  if (row.disqualified) return "disqualified";
+  if (!row.geometric_mean.value) return "?";
+  return format_metric(*row.geometric_mean.value, model.unit);
+}
+
+std::vector<Column> columns_of(const ReportModel& model) {
+  const std::string confidence = fmt::format("{:.3g} %", (1.0 - model.alpha) * 100.0);
+  return {
+      {"store", "the arm, its store and the version that the store reports", false},
+      {"durability", "what an acknowledged commit survives, and who says so", false},
+      {model.metric, "geometric mean over the trial processes"},
+      {confidence + " interval", "confidence interval of that mean, from processes"},
+      {"", "the same as a bar, beside the other arms", false, true},
+      {"of raw-file", "share of the fastest plain way to make the same bytes durable here"},
+      {"p50", "latency that half of the operations stay below"},
+      {"p99", "latency that 99 % of the operations stay below"},
+      {"p99.9", "latency that 99.9 % of the operations stay below"},
+      {"barriers/op", "flush calls an operation"},
+      {"device B/op", "bytes that reached the block layer an operation"},
+      {"write amp", "bytes to the device a byte of the user's data"},
+      {"B/entry", "bytes allocated on disk an entry, after the drain"},
+      {"CPU/op", "processor time an operation, user and system"},
+      {"peak RSS", "largest resident memory of the process"},
+      {"drain", "time to bring log or compaction debt to rest"},
+      {"recovery", "time to open again after the run"},
+      {"n", "trial processes that count"},
+  };
+}
+
+TableLine table_line(const ReportModel& model, const Row& row, double longest) {
+  TableLine line;
+  line.reference = row.reference;
+  if (row.geometric_mean.value && !row.disqualified && longest > 0 && *row.geometric_mean.value > 0) {
+    line.bar = std::min(1.0, *row.geometric_mean.value / longest);
+  }
+  line.cells = {row_title(row),
+                durability_text(row),
+                metric_text(model, row),
+                row.disqualified ? "" : interval_text(model, row.interval),
+                "",
+                shown(row.share_of_raw, format_percent),
+                shown(row.p50_ns, format_time_ns),
+                shown(row.p99_ns, format_time_ns),
+                shown(row.p999_ns, format_time_ns),
+                shown(row.barriers_per_operation, format_number),
+                shown(row.device_bytes_per_operation, format_bytes),
+                shown(row.write_amplification, format_number),
+                shown(row.disk_bytes_per_entry, format_number),
+                shown(row.cpu_ns_per_operation, format_time_ns),
+                shown(row.rss_peak_bytes, format_bytes),
+                shown(row.drain_ns, format_time_ns),
+                shown(row.recovery_ns, format_time_ns),
+                row.void_trials == 0 ? fmt::format("{}", row.n)
+                                     : fmt::format("{} + {} void", row.n, row.void_trials)};
+  return line;
+}
+
+Table make_table(const ReportModel& model) {
+  Table table;
+  table.columns = columns_of(model);
+  double longest = 0.0;  // of an arm: a reference may be a thousand times as fast
+  for (const Row& row : model.rows) {
+    if (row.reference || row.disqualified || !row.geometric_mean.value) continue;
+    longest = std::max(longest, *row.geometric_mean.value);
+  }
+  for (const Row& row : model.rows) table.lines.push_back(table_line(model, row, longest));
+  return table;
+}
+
+Statement judged(const Comparison& comparison) {
+  Statement statement;
+  const std::string& verdict = comparison.verdict;
+  statement.tone = verdict == "superior"     ? Tone::better
+                   : verdict == "inferior"   ? Tone::worse
+                   : verdict == "equivalent" ? Tone::same
+                   : verdict == "void"       ? Tone::bad
+                                             : Tone::open;
+  static constexpr const char* kMarks[] = {"+", "-", "=", "?", "!"};
+  statement.mark = kMarks[static_cast<std::size_t>(statement.tone)];
+  statement.sentence = comparison.sentence;
+  if (statement.sentence.empty()) {
+    statement.sentence = fmt::format("{} is {} {}", comparison.a,
+                                     shown(comparison.ratio, format_ratio), comparison.b);
+  }
+  std::vector<std::string> parts{fmt::format("{}: {}", comparison.kind, verdict)};
+  if (!comparison.test.empty()) parts.push_back(comparison.test);
+  if (comparison.degrees_of_freedom.value) {
+    parts.push_back(fmt::format("df = {}", format_number(*comparison.degrees_of_freedom.value)));
+  }
+  if (comparison.p_adjusted.value) {
+    parts.push_back(fmt::format("adjusted p = {}", format_p(*comparison.p_adjusted.value)));
+  }
+  if (comparison.mann_whitney_p.value) {
+    parts.push_back(fmt::format("rank test p = {}{}", format_p(*comparison.mann_whitney_p.value),
+                                comparison.disagreement ? ", which DISAGREES" : ""));
+  }
+  statement.detail = fmt::format("{}", fmt::join(parts, "; "));
+  return statement;
+}
+
+void add_checks(const ReportModel& model, Content& content) {
+  for (const Row& row : model.rows) {
+    if (!row.disqualified) continue;
+    content.checks.push_back({Tone::bad, "!", fmt::format("{} is disqualified", row.arm),
+                              row.reason.empty() ? "its contents were wrong" : row.reason});
+  }
+  if (model.a_a) {
+    const bool ok = model.a_a->verdict == "ok";
+    std::string sentence = model.a_a->sentence;
+    if (sentence.empty()) {
+      sentence = fmt::format("{} against itself: {}", model.a_a->a,
+                             shown(model.a_a->ratio, format_ratio));
+    }
+    content.checks.push_back(
+        {ok ? Tone::same : Tone::bad, ok ? "=" : "!", "A/A: " + sentence,
+         ok ? "the same arm under two names does not differ" : "the A/A gate is NOT passed"});
+  } else {
+    content.checks.push_back({Tone::open, "?", "A/A: no arm was run twice under two names",
+                              "nothing shows that equal arms come out equal here"});
+  }
+  if (model.smallest_detectable_ratio.value) {
+    const double ratio = *model.smallest_detectable_ratio.value;
+    content.checks.push_back(
+        {Tone::open, "~",
+         fmt::format("Smallest effect that {} trials an arm can see: {}", model.n,
+                     format_ratio(ratio)),
+         fmt::format("a smaller difference than {} stays inconclusive",
+                     format_percent(ratio > 1 ? ratio - 1 : 1 - ratio))});
+  } else {
+    content.checks.push_back({Tone::open, "~", "Smallest detectable effect: not known",
+                              model.smallest_detectable_ratio.why});
+  }
+  for (const Trial& trial : model.trials) {
+    if (trial.status == "ok") continue;
+    content.checks.push_back({Tone::bad, "!",
+                              fmt::format("Trial {} of {} is {}", trial.index, trial.arm,
+                                          trial.status),
+                              trial.reason});
+  }
+}
+
+/// The best arm, and whether its comparisons say that it beats each of the others.
+std::string make_headline(const ReportModel& model) {
+  std::vector<const Row*> arms;
+  for (const Row& row : model.rows) {
+    if (!row.reference && !row.disqualified && row.geometric_mean.value) arms.push_back(&row);
+  }
+  if (arms.empty()) return "No arm has a figure that counts.";
+  for (const Comparison& comparison : model.comparisons) {
+    if (comparison.verdict == "void") return "The experiment is void: it may not be judged.";
+  }
+  if (model.comparisons.size() == 1) return judged(model.comparisons[0]).sentence + ".";
+  const std::string best = arms.front()->arm;
+  const std::string figure = metric_text(model, *arms.front());
+  if (arms.size() == 1) return fmt::format("{} reaches {}.", best, figure);
+  std::vector<std::string> beaten;
+  std::vector<std::string> open;
+  for (std::size_t i = 1; i < arms.size(); ++i) {
+    const std::string& other = arms[i]->arm;
+    const auto wins = [&](const Comparison& c) {
+      return (c.a == best && c.b == other && c.verdict == "superior") ||
+             (c.b == best && c.a == other && c.verdict == "inferior");
+    };
+    const bool won = std::any_of(model.comparisons.begin(), model.comparisons.end(), wins);
+    const double ratio = model.lower_is_better
+                             ? *arms[i]->geometric_mean.value / *arms[0]->geometric_mean.value
+                             : *arms[0]->geometric_mean.value / *arms[i]->geometric_mean.value;
+    (won ? beaten : open).push_back(fmt::format("{} ({})", other, format_ratio(ratio)));
+  }
+  std::string sentence = fmt::format("{} leads with {}", best, figure);
+  if (!beaten.empty()) sentence += fmt::format("; ahead of {}", fmt::join(beaten, ", "));
+  if (!open.empty()) {
+    sentence += fmt::format("; not shown to differ from {}", fmt::join(open, ", "));
+  }
+  return sentence + ".";
+}
+
+Table make_trials(const ReportModel& model) {
+  Table table;
+  table.columns = {{"trial", "order in which it ran"},
+                   {"arm", "", false},
+                   {"block", ""},
+                   {"seed", ""},
+                   {"status", "", false},
+                   {"operations/s", "of the timed phases"},
+                   {"timed for", ""},
+                   {"foreign CPU", "processor time of everything else while it ran"},
+                   {"started", "", false},
+                   {"raw record", "", false},
+                   {"SHA-256", "", false}};
+  for (const Trial& trial : model.trials) {
+    TableLine line;
+    line.cells = {fmt::format("{}", trial.index),
+                  trial.arm,
+                  trial.block ? fmt::format("{}", *trial.block) : "",
+                  fmt::format("{}", trial.seed),
+                  trial.reason.empty() ? trial.status : trial.status + ": " + trial.reason,
+                  shown(trial.throughput_per_s, format_count),
+                  shown(trial.wall_ns, format_time_ns),
+                  shown(trial.foreign_cpu_ns, format_time_ns),
+                  trial.started,
+                  trial.raw_path,
+                  fmt::format("{:.12}", trial.raw_sha256)};
+    table.lines.push_back(std::move(line));
+  }
+  return table;
+}
+
+void add_facts(const ReportModel& model, Content& content) {
+  content.facts = {
+      {"result", model.result},
+      {"workload", model.workload},
+      {"unit of analysis", "one process a value"},
+      {"n", fmt::format("{} an arm", model.n)},
+      {"metric", fmt::format("{} in {}", model.metric, model.unit)},
+      {"design", fmt::format("{}, alpha = {}", model.design, format_number(model.alpha))},
+      {"recorded", model.verdict_time},
+      {"ledger", model.ledger_path},
+      {"this record", model.verdict_hash},
+      {"head of the ledger", model.head_hash},
+      {"plan", model.plan_digest},
+      {"operation stream", model.stream_digest},
+  };
+  std::erase_if(content.facts, [](const auto& fact) { return fact.second.empty(); });
+}
+
+}  // namespace
+
+Content make_content(const ReportModel& model) {
+  Content content;
+  content.title = model.experiment;
+  content.stamp = model.status == "registered" ? "REGISTERED" : "EXPLORATORY";
+  if (model.mixed_durability) content.stamp += ", MIXED DURABILITY";
+  std::vector<std::string> names;
+  for (const Row& row : model.rows) {
+    if (!row.reference) names.push_back(row.arm);
+  }
+  content.question = fmt::format("{} of {} on {}", model.metric, fmt::join(names, ", "),
+                                 model.workload);
+  content.headline = make_headline(model);
+  content.table = make_table(model);
+  for (const Comparison& comparison : model.comparisons) {
+    content.comparisons.push_back(judged(comparison));
+  }
+  add_checks(model, content);
+  content.warnings = model.warnings;
+  add_facts(model, content);
+  const std::string folder = std::filesystem::path(model.ledger_path).parent_path().string();
+  if (!model.command_line.empty()) content.commands.push_back(model.command_line);
+  if (model.status == "registered") {
+    content.commands.push_back(fmt::format("assay run {}/experiment.toml", folder));
+  }
+  content.commands.push_back(
+      fmt::format("assay report {} --result {}", model.ledger_path, model.result));
+  content.commands.push_back(
+      fmt::format("assay plot {} --result {}", model.ledger_path, model.result));
+  content.trials = make_trials(model);
+  return content;
+}
+
+}  // namespace assay::report

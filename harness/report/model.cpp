@@ -1,0 +1,194 @@
+#include "harness/report/model.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include "harness/report/ledger_lines.h"
+#include "harness/report/record_reading.h"
+
+namespace assay::report {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+std::string result_of(const LedgerLine& line) {
+  const auto found = line.body.find("result");
+  return found != line.body.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+/// Without a verdict there is nothing to report: say what there is instead.
+Error no_such_verdict(const std::vector<LedgerLine>& lines, const std::string& path,
+                      const std::string& wanted) {
+  std::vector<std::string> judged;
+  std::vector<std::string> begun;
+  for (const LedgerLine& line : lines) {
+    if (line.kind == "verdict") judged.push_back(result_of(line));
+    if (line.kind == "plan") begun.push_back(result_of(line));
+  }
+  std::string what = wanted.empty() ? "the ledger holds no verdict yet"
+                                    : fmt::format("the ledger holds no result \"{}\"", wanted);
+  if (std::find(begun.begin(), begun.end(), wanted) != begun.end()) {
+    what = fmt::format("result \"{}\" has no verdict: its run is not complete", wanted);
+  }
+  Error error(ErrorKind::bad_input, std::move(what));
+  error.at(path);
+  if (judged.empty()) {
+    error.hint("run the experiment to its end; running it again resumes where it stopped");
+  } else {
+    const std::string near = nearest_name(wanted, judged);
+    error.hint(fmt::format("{}results with a verdict: {}",
+                           near.empty() ? "" : fmt::format("did you mean {}? ", near),
+                           fmt::join(judged, ", ")));
+  }
+  return error;
+}
+
+/// A raw path is relative to the tree that the ledger is in: its own directory for an exploratory
+/// run, the root above ledgers/NAME/ for a registered one, else where the user stands.
+std::string find_raw(const std::string& ledger_path, const std::string& raw_path) {
+  const fs::path raw(raw_path);
+  std::error_code ignored;
+  const fs::path folder = fs::absolute(ledger_path, ignored).parent_path();
+  const fs::path candidates[] = {folder / raw, folder.parent_path() / raw,
+                                 folder.parent_path().parent_path() / raw, raw};
+  for (const fs::path& candidate : candidates) {
+    if (fs::is_regular_file(candidate, ignored)) return candidate.lexically_normal().string();
+  }
+  return {};
+}
+
+Result<Trial> read_trial(const std::string& ledger_path, const json& body, ReportModel& model) {
+  Trial trial;
+  trial.arm = body.value("arm", "");
+  trial.index = body.value("index", std::uint64_t{0});
+  trial.seed = body.value("seed", std::uint64_t{0});
+  if (body.contains("block") && body["block"].is_number()) {
+    trial.block = body["block"].get<std::uint64_t>();
+  }
+  trial.status = body.value("status", "");
+  trial.reason = body.value("reason", "");
+  trial.started = body.value("started", "");
+  trial.raw_path = body.at("raw").at("path").get<std::string>();
+  trial.raw_sha256 = body.at("raw").at("sha256").get<std::string>();
+  const std::string path = find_raw(ledger_path, trial.raw_path);
+  if (path.empty()) {
+    return fail(Error(ErrorKind::ledger, "the raw record of a trial is missing")
+                    .at(trial.raw_path)
+                    .hint("raw records belong beside the ledger that names them"));
+  }
+  const Result<std::string> bytes = read_whole_file(path);
+  if (!bytes) return fail(bytes.error());
+  if (const std::string found = sha256_hex(*bytes); found != trial.raw_sha256) {
+    return fail(Error(ErrorKind::ledger, "the raw record was changed after it was recorded")
+                    .at(path)
+                    .hint(fmt::format("SHA-256 is {:.12}, the ledger holds {:.12}", found,
+                                      trial.raw_sha256)));
+  }
+  const json raw = json::parse(*bytes, nullptr, false);
+  if (!raw.is_object()) return fail(Error(ErrorKind::ledger, "no JSON object").at(path));
+  read_raw_record(raw, trial);
+  if (model.result_directory.empty()) {
+    model.result_directory = fs::path(path).parent_path().parent_path().string();
+  }
+  return trial;
+}
+
+void read_plan(const LedgerLine& line, ReportModel& model) {
+  model.plan_digest = line.body.value("digest", "");
+  model.plan_time = line.time;
+  model.plan_json = line.body.dump();
+  if (line.body.contains("experiment")) model.plan = flatten(line.body["experiment"]);
+  if (line.body.contains("provenance")) model.provenance = flatten(line.body["provenance"]);
+  for (const auto& [key, value] : model.provenance) {
+    if (key.ends_with("command_line")) model.command_line = value;
+  }
+}
+
+Result<ReportModel> assemble(const std::vector<LedgerLine>& lines, std::size_t verdict,
+                             const std::string& path) {
+  ReportModel model;
+  model.ledger_path = path;
+  model.head_hash = lines.back().hash;
+  model.verdict_hash = lines[verdict].hash;
+  model.verdict_time = lines[verdict].time;
+  model.verdict_json = lines[verdict].body.dump();
+  read_verdict(lines[verdict].body, model);
+  for (std::size_t i = 0; i < verdict; ++i) {
+    if (result_of(lines[i]) != model.result) continue;
+    if (lines[i].kind == "plan") read_plan(lines[i], model);
+    if (lines[i].kind != "trial") continue;
+    Result<Trial> trial = read_trial(path, lines[i].body, model);
+    if (!trial) return fail(trial.error());
+    model.trials.push_back(std::move(*trial));
+  }
+  if (model.result_directory.empty()) {
+    model.result_directory = fs::path(path).parent_path().string();
+  }
+  return model;
+}
+
+}  // namespace
+
+Result<ReportModel> load_report(const std::string& ledger_path, const std::string& result_id) {
+  const Result<std::vector<LedgerLine>> lines = read_ledger_lines(ledger_path);
+  if (!lines) return fail(lines.error());
+  for (std::size_t i = lines->size(); i-- > 0;) {
+    const LedgerLine& line = (*lines)[i];
+    if (line.kind != "verdict") continue;
+    if (!result_id.empty() && result_of(line) != result_id) continue;
+    try {
+      return assemble(*lines, i, ledger_path);
+    } catch (const json::exception& broken) {
+      return fail(Error(ErrorKind::ledger, fmt::format("a record is malformed: {}", broken.what()))
+                      .at(ledger_path));
+    }
+  }
+  return fail(no_such_verdict(*lines, ledger_path, result_id));
+}
+
+Result<std::string> find_ledger(const std::string& name) {
+  std::error_code ignored;
+  if (fs::is_regular_file(name, ignored)) return name;
+  const fs::path candidates[] = {fs::path(name) / "ledger.jsonl",
+                                 fs::path("ledgers") / name / "ledger.jsonl",
+                                 fs::path("runs") / name / "ledger.jsonl"};
+  for (const fs::path& candidate : candidates) {
+    if (fs::is_regular_file(candidate, ignored)) return candidate.string();
+  }
+  std::vector<std::string> known;
+  for (const char* folder : {"ledgers", "runs"}) {
+    for (const auto& entry : fs::directory_iterator(folder, ignored)) {
+      if (fs::exists(entry.path() / "ledger.jsonl", ignored)) {
+        known.push_back(entry.path().filename().string());
+      }
+    }
+  }
+  std::sort(known.begin(), known.end());
+  Error error(ErrorKind::bad_input, fmt::format("there is no ledger \"{}\"", name));
+  const std::string near = nearest_name(name, known);
+  if (!near.empty()) {
+    error.hint(fmt::format("did you mean {}?", near));
+  } else if (known.empty()) {
+    error.hint("give the path of a ledger.jsonl; none is below ledgers/ or runs/ here");
+  } else {
+    error.hint(fmt::format("known here: {}", fmt::join(known, ", ")));
+  }
+  return fail(error);
+}
+
+std::string row_title(const Row& row) {
+  const std::string store = row.version.empty() ? row.store : row.store + " " + row.version;
+  if (row.arm == row.store || row.store.empty()) return row.version.empty() ? row.arm : store;
+  return fmt::format("{} ({})", row.arm, store);
+}
+
+std::string durability_text(const Row& row) {
+  return row.proof.empty() ? row.durability : fmt::format("{} ({})", row.durability, row.proof);
+}
+
+}  // namespace assay::report

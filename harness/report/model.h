@@ -1,0 +1,139 @@
+// What a report is made from: one result of a ledger, read back and checked.
+//
+// load_report() reads the ledger's lines, finds the verdict asked for, its plan and its trials, and
+// reads every raw record after comparing its SHA-256 with the one the ledger holds. Nothing here
+// measures or judges: every figure shown comes from the records.
+// Values are plain data; a ReportModel is built by one thread and read by any number.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "adapters/result.h"
+
+namespace assay::report {
+
+/// A figure that may not be known. `why` says so when `value` is absent.
+struct Quantity {
+  std::optional<double> value;
+  std::string why;
+};
+
+struct Interval {
+  double low = 0.0;
+  double high = 0.0;
+};
+
+/// One arm of the verdict. Times in ns, sizes in bytes, `geometric_mean` in the verdict's unit.
+struct Row {
+  std::string arm;
+  std::string store;
+  std::string version;
+  std::string durability;
+  std::string proof;  ///< "declared", or what proved the class
+  bool reference = false;
+  std::uint64_t n = 0;
+  std::uint64_t void_trials = 0;
+  bool disqualified = false;
+  std::string reason;
+  std::vector<double> values;  ///< one a trial process
+  Quantity geometric_mean;
+  std::optional<Interval> interval;
+  Quantity median, cv, share_of_raw;
+  Quantity p50_ns, p90_ns, p99_ns, p999_ns, max_ns;
+  Quantity barriers_per_operation, device_bytes_per_operation, write_amplification;
+  Quantity disk_bytes_per_entry, rss_peak_bytes, cpu_ns_per_operation, drain_ns, recovery_ns;
+};
+
+/// Two arms compared; also the A/A line, whose `verdict` is then "ok" or "not ok".
+struct Comparison {
+  std::string a;
+  std::string b;
+  std::string kind;
+  std::string test;
+  std::string verdict;
+  std::string sentence;
+  Quantity ratio, p, p_adjusted, degrees_of_freedom, mann_whitney_p;
+  std::optional<Interval> interval;
+  bool disagreement = false;
+};
+
+/// Occupied buckets of a latency histogram: highest value of the bucket in ns -> count.
+using LatencyCounts = std::map<std::uint64_t, std::uint64_t>;
+
+struct SeriesPoint {
+  double t_s = 0.0;
+  double rate_per_s = 0.0;
+  std::optional<double> p99_ns;
+};
+
+/// One trial process, from its raw record.
+struct Trial {
+  std::string arm;
+  std::uint64_t index = 0;
+  std::optional<std::uint64_t> block;
+  std::uint64_t seed = 0;
+  std::string status;  ///< "ok", "void" or "disqualified"
+  std::string reason;
+  std::string started;
+  std::string raw_path;  ///< as the ledger gives it
+  std::string raw_sha256;
+  Quantity wall_ns, throughput_per_s, foreign_cpu_ns;  ///< of the timed phases
+  std::map<std::string, LatencyCounts> latencies;      ///< by operation class, timed phases
+  std::vector<SeriesPoint> series;                     ///< of the timed phases, one after another
+  std::vector<std::pair<std::string, std::string>> settings;  ///< in force, read back
+};
+
+struct ReportModel {
+  std::string ledger_path;
+  std::string result_directory;  ///< holds trials/; where the report belongs
+  std::string result;
+  std::string experiment;
+  std::string status;  ///< "registered" or "exploratory"
+  std::string design;
+  std::string metric;
+  std::string unit;
+  std::string workload;
+  std::string plan_digest;
+  std::string plan_time;
+  std::string verdict_time;
+  std::string verdict_hash;  ///< SHA-256 of the verdict's ledger line
+  std::string head_hash;     ///< SHA-256 of the ledger's last line
+  std::string stream_digest;
+  std::uint64_t n = 0;
+  double alpha = 0.05;
+  bool mixed_durability = false;
+  bool lower_is_better = false;  ///< the metric is a time or a size
+  std::vector<Row> rows;         ///< best first, references after all arms
+  std::vector<Comparison> comparisons;
+  std::optional<Comparison> a_a;
+  Quantity smallest_detectable_ratio;
+  std::vector<std::string> warnings;
+  std::vector<Trial> trials;  ///< in the order of the ledger
+  std::vector<std::pair<std::string, std::string>> provenance;  ///< "cpu.model" -> "..."
+  std::vector<std::pair<std::string, std::string>> plan;        ///< the canonical plan, flattened
+  std::string command_line;  ///< of the run, empty when not recorded
+  std::string verdict_json;  ///< the verdict's body, keys sorted
+  std::string plan_json;     ///< the plan's body, keys sorted
+};
+
+/// Reads result `result_id` of the ledger (empty = the newest verdict) with all its raw records.
+/// Errors: bad_input for a missing file, an unknown result (lists the valid ones) or a result
+/// without a verdict; ledger for a broken line, chain or raw record (names the file and line).
+[[nodiscard]] Result<ReportModel> load_report(const std::string& ledger_path,
+                                              const std::string& result_id);
+
+/// The ledger a user means by `name`: a file, a directory that holds ledger.jsonl, or an
+/// experiment of ledgers/. Error bad_input with the nearest experiment's name.
+[[nodiscard]] Result<std::string> find_ledger(const std::string& name);
+
+/// "rocksdb 7.8.3", or "rocksdb-tuned (rocksdb 7.8.3)" when the arm has a name of its own.
+[[nodiscard]] std::string row_title(const Row& row);
+/// "power (declared)".
+[[nodiscard]] std::string durability_text(const Row& row);
+
+}  // namespace assay::report

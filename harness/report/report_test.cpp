@@ -1,0 +1,225 @@
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include <gtest/gtest.h>
+
+#include "harness/report/content.h"
+#include "harness/report/figures.h"
+#include "harness/report/fixture.h"
+#include "harness/report/html.h"
+#include "harness/report/json.h"
+#include "harness/report/markdown.h"
+#include "harness/report/terminal.h"
+#include "harness/report/write_report.h"
+
+namespace assay::report {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string bytes_of(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return std::move(text).str();
+}
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+ReportModel model_of(const fixture::Shape& shape, const std::string& directory) {
+  const fixture::Made made = fixture::write(shape, directory);
+  Result<ReportModel> model = load_report(made.ledger, "");
+  EXPECT_TRUE(model) << model.error().message();
+  return std::move(*model);
+}
+
+class Report : public ::testing::Test {
+ protected:
+  Report() { shape_.trials = 4; }
+  fixture::TemporaryDirectory directory_;
+  fixture::Shape shape_ = fixture::five_rows();
+};
+
+TEST_F(Report, a_terminal_of_any_width_holds_every_line_of_the_table) {
+  const ReportModel model = model_of(shape_, directory_.path());
+  for (const unsigned columns : {80U, 120U, 200U}) {
+    const std::string text = terminal_report(model, false, columns);
+    std::istringstream lines(text.substr(0, text.find("Comparisons")));
+    for (std::string line; std::getline(lines, line);) {
+      EXPECT_LE(display_width(line), columns) << line;
+    }
+    for (const char* heading : {"barriers/op", "p99.9", "B/entry", "drain", "of raw-file"}) {
+      EXPECT_TRUE(contains(text, heading)) << heading << " at " << columns;
+    }
+  }
+}
+
+TEST_F(Report, a_terminal_without_colour_gets_no_escape_sequences) {
+  const ReportModel model = model_of(shape_, directory_.path());
+  EXPECT_FALSE(contains(terminal_report(model, false, 100), "\033"));
+  EXPECT_TRUE(contains(terminal_report(model, true, 100), "\033[1;31m-\033[0m"));
+}
+
+TEST_F(Report, every_format_says_losses_and_hashes_and_checks) {
+  const ReportModel model = model_of(shape_, directory_.path());
+  for (const std::string& text :
+       {terminal_report(model, false, 400), markdown_report(model, {}, {}),
+        html_report(model, {}, {})}) {
+    EXPECT_TRUE(contains(text, "REGISTERED"));
+    EXPECT_TRUE(contains(text, "sqlite is 0.8")) << "the loss of sqlite to rocksdb";
+    EXPECT_TRUE(contains(text, model.head_hash));
+    EXPECT_TRUE(contains(text, "A/A: "));
+    EXPECT_TRUE(contains(text, "Smallest effect that 4 trials an arm can see: 1.07x"));
+    EXPECT_TRUE(contains(text, "its cache may be volatile"));
+    EXPECT_TRUE(contains(text, "rocksdb leads with "));
+  }
+}
+
+TEST_F(Report, an_arm_that_is_not_beaten_is_said_to_be_so) {
+  ReportModel model = model_of(shape_, directory_.path());
+  for (Comparison& comparison : model.comparisons) {
+    if (comparison.a == "sqlite" && comparison.b == "rocksdb") comparison.verdict = "inconclusive";
+  }
+  const std::string headline = make_content(model).headline;
+  EXPECT_TRUE(contains(headline, "not shown to differ from sqlite")) << headline;
+}
+
+TEST_F(Report, a_disqualified_arm_is_last_and_has_no_figure) {
+  ReportModel model = model_of(shape_, directory_.path());
+  model.rows[0].disqualified = true;
+  model.rows[0].reason = "3 keys are missing";
+  const Content content = make_content(model);
+  EXPECT_EQ(content.table.lines[0].cells[2], "disqualified");
+  EXPECT_EQ(content.checks[0].sentence, "rocksdb is disqualified");
+  EXPECT_EQ(content.checks[0].detail, "3 keys are missing");
+  EXPECT_FALSE(contains(content.headline, "rocksdb"));
+  EXPECT_EQ(figure_set(model).arms.size(), model.rows.size() - 1);
+}
+
+TEST_F(Report, names_cannot_break_out_of_any_format) {
+  shape_.experiment = "<b>bold</b> & \"quoted\"";
+  shape_.arms[0].arm = "a<script>alert('x')</script>&\"|`*\033[2J";
+  const ReportModel model = model_of(shape_, directory_.path());
+  const std::string html = html_report(model, {}, {"a <note>"});
+  EXPECT_FALSE(contains(html, "<script"));
+  EXPECT_FALSE(contains(html, "<b>bold"));
+  EXPECT_TRUE(contains(html, "a&lt;script&gt;alert(&#39;x&#39;)&lt;/script&gt;&amp;&quot;|`*"));
+  const std::string markdown = markdown_report(model, {}, {});
+  EXPECT_FALSE(contains(markdown, "<script"));
+  EXPECT_TRUE(contains(markdown, "&amp;\"\\|\\`\\*"));
+  EXPECT_FALSE(contains(terminal_report(model, false, 300), "\033"));
+}
+
+TEST_F(Report, the_page_needs_nothing_from_elsewhere) {
+  const ReportModel model = model_of(shape_, directory_.path());
+  ASSERT_TRUE(write_report(model, directory_.path() + "/out"));
+  const std::string html = bytes_of(directory_.path() + "/out/report.html");
+  EXPECT_TRUE(contains(html, "<svg"));
+  EXPECT_FALSE(contains(html, "<script"));
+  EXPECT_FALSE(contains(html, "<link"));
+  EXPECT_FALSE(contains(html, "<img"));
+  EXPECT_FALSE(contains(html, "src="));
+  EXPECT_FALSE(contains(html, "@import"));
+  EXPECT_FALSE(contains(html, "xlink:href=\"http"));
+}
+
+TEST_F(Report, two_writings_give_the_same_bytes) {
+  const ReportModel model = model_of(shape_, directory_.path());
+  const Result<WrittenReport> first = write_report(model, directory_.path() + "/first");
+  const Result<WrittenReport> second = write_report(model, directory_.path() + "/second");
+  ASSERT_TRUE(first) << first.error().message();
+  ASSERT_TRUE(second) << second.error().message();
+  std::size_t files = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(directory_.path() + "/first")) {
+    if (!entry.is_regular_file()) continue;
+    const fs::path other = fs::path(directory_.path()) / "second" /
+                           fs::relative(entry.path(), directory_.path() + "/first");
+    EXPECT_EQ(bytes_of(entry.path()), bytes_of(other)) << entry.path();
+    ++files;
+  }
+  EXPECT_EQ(files, 2U + 4U * first->plots.size());
+  EXPECT_EQ(first->plots.size(), 7U);
+}
+
+TEST_F(Report, a_second_writing_replaces_the_first_and_leaves_no_temporary) {
+  const ReportModel model = model_of(shape_, directory_.path());
+  const std::string out = directory_.path() + "/out";
+  ASSERT_TRUE(write_report(model, out));
+  ASSERT_TRUE(write_report(model, out));
+  std::set<std::string> names;
+  for (const auto& entry : fs::directory_iterator(out)) {
+    names.insert(entry.path().filename().string());
+  }
+  EXPECT_EQ(names, (std::set<std::string>{"plots", "report.html", "report.md"}));
+}
+
+TEST_F(Report, a_folder_with_other_things_in_it_is_not_replaced) {
+  const ReportModel model = model_of(shape_, directory_.path());
+  const std::string out = directory_.path() + "/precious";
+  fs::create_directory(out);
+  std::ofstream(out + "/thesis.txt") << "years of work";
+  const Result<plots::Drawn> drawn = write_plots(model, out);
+  ASSERT_FALSE(drawn);
+  EXPECT_EQ(drawn.error().kind(), ErrorKind::bad_input);
+  EXPECT_EQ(bytes_of(out + "/thesis.txt"), "years of work");
+}
+
+TEST_F(Report, figures_without_data_are_left_out_with_a_note) {
+  shape_.histograms = false;
+  shape_.seconds = 1;
+  const ReportModel model = model_of(shape_, directory_.path());
+  const Result<WrittenReport> written = write_report(model, directory_.path() + "/out");
+  ASSERT_TRUE(written) << written.error().message();
+  EXPECT_EQ(written->plots.size(), 5U);
+  ASSERT_EQ(written->notes.size(), 2U);
+  EXPECT_TRUE(contains(written->notes[0], "latency"));
+  EXPECT_TRUE(contains(written->notes[1], "time series"));
+  EXPECT_TRUE(contains(bytes_of(written->html), "Not drawn: latency"));
+}
+
+TEST(InlineSvg, prefixes_ids_so_that_pictures_do_not_meet) {
+  const std::string svg = "<?xml version=\"1.0\"?>\n<svg width=\"9\">\n"
+                          "<path id='gpPt0'/><use xlink:href='#gpPt0'/><g id=\"plot\"/></svg>\n";
+  EXPECT_EQ(inline_svg(svg, "p1-", "a \"b\""),
+            "<svg role=\"img\" aria-label=\"a &quot;b&quot;\" width=\"9\">\n"
+            "<path id='p1-gpPt0'/><use xlink:href='#p1-gpPt0'/><g id=\"p1-plot\"/></svg>");
+}
+
+TEST(TextBar, counts_eighths) {
+  EXPECT_EQ(text_bar(1.0, 4), "\u2588\u2588\u2588\u2588");
+  EXPECT_EQ(text_bar(0.5, 4), "\u2588\u2588");
+  EXPECT_EQ(text_bar(0.0, 4), "");
+  EXPECT_EQ(text_bar(1.0 / 32, 4), "\u258f");
+}
+
+TEST_F(Report, the_percentile_curve_is_exact_at_its_ends) {
+  const ReportModel model = model_of(shape_, directory_.path());
+  const plots::FigureSet set = figure_set(model);
+  for (const plots::Arm& arm : set.arms) {
+    LatencyCounts counts;
+    for (const Trial& trial : model.trials) {
+      if (trial.arm != arm.name) continue;
+      for (const auto& [latency, count] : trial.latencies.at("update")) counts[latency] += count;
+    }
+    ASSERT_EQ(arm.latencies.size(), 1U);
+    const auto& points = arm.latencies[0].points;
+    EXPECT_EQ(points.front().latency_ns, static_cast<double>(counts.begin()->first));
+    EXPECT_EQ(points.back().latency_ns, static_cast<double>(counts.rbegin()->first));
+    for (std::size_t i = 1; i < points.size(); ++i) {
+      EXPECT_GE(points[i].latency_ns, points[i - 1].latency_ns);
+    }
+  }
+}
+
+TEST_F(Report, as_json_holds_the_verdict_as_recorded) {
+  const ReportModel model = model_of(shape_, directory_.path());
+  const std::string json = json_report(model);
+  EXPECT_TRUE(contains(json, "\"head\": \"" + model.head_hash + "\""));
+  EXPECT_TRUE(contains(json, "\"workload\": \"durable-put\""));
+}
+
+}  // namespace
+}  // namespace assay::report

@@ -1,0 +1,147 @@
+#include "harness/report/write_report.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "harness/report/figures.h"
+#include "harness/report/html.h"
+#include "harness/report/ledger_lines.h"
+#include "harness/report/markdown.h"
+
+namespace assay::report {
+namespace {
+
+namespace fs = std::filesystem;
+
+Error failed(const std::string& what, const fs::path& path) {
+  Error error = system_error(what, errno);
+  error.at(path.string());
+  return error;
+}
+
+Status sync_path(const fs::path& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return fail(failed("cannot open", path));
+  const int done = ::fsync(fd);
+  Error error = failed("cannot sync", path);
+  ::close(fd);
+  if (done != 0) return fail(error);
+  return {};
+}
+
+Status make_directory(const fs::path& path) {
+  std::error_code code;
+  fs::create_directories(path, code);
+  if (code) {
+    return fail(system_error("cannot make the directory", code.value()).at(path.string()));
+  }
+  return {};
+}
+
+fs::path parent_of(const fs::path& path) {
+  return path.has_parent_path() ? path.parent_path() : fs::path(".");
+}
+
+/// A folder of figures that is not ours must not vanish: only what we would write may be replaced.
+Status check_replaceable(const fs::path& folder) {
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(folder, ignored)) {
+    const std::string suffix = entry.path().extension().string();
+    if (entry.is_regular_file(ignored) &&
+        (suffix == ".gp" || suffix == ".dat" || suffix == ".svg" || suffix == ".png")) {
+      continue;
+    }
+    return fail(Error(ErrorKind::bad_input,
+                      fmt::format("the directory holds something that is no figure: {}",
+                                  entry.path().filename().string()))
+                    .at(folder.string())
+                    .hint("give a directory of its own with --out"));
+  }
+  return {};
+}
+
+/// Puts `made` where `target` is; an old target goes away only after the new one is in place.
+Status exchange(const fs::path& made, const fs::path& target) {
+  std::error_code ignored;
+  if (!fs::exists(target, ignored)) {
+    if (std::rename(made.c_str(), target.c_str()) != 0) {
+      return fail(failed("cannot rename the figures", target));
+    }
+  } else {
+    if (::renameat2(AT_FDCWD, made.c_str(), AT_FDCWD, target.c_str(), RENAME_EXCHANGE) != 0) {
+      return fail(failed("cannot replace the old figures", target));
+    }
+    fs::remove_all(made, ignored);
+  }
+  return sync_path(parent_of(target));
+}
+
+}  // namespace
+
+Status write_atomically(const std::string& path, const std::string& bytes) {
+  const std::string temporary = fmt::format("{}.{}.tmp", path, ::getpid());
+  std::FILE* file = std::fopen(temporary.c_str(), "wb");
+  if (file == nullptr) return fail(failed("cannot write the file", path));
+  const bool written = std::fwrite(bytes.data(), 1, bytes.size(), file) == bytes.size() &&
+                       std::fflush(file) == 0 && ::fsync(::fileno(file)) == 0;
+  Error error = failed("cannot write the file", path);
+  const bool closed = std::fclose(file) == 0;
+  if (!written || !closed || std::rename(temporary.c_str(), path.c_str()) != 0) {
+    ::unlink(temporary.c_str());
+    return fail(error);
+  }
+  return sync_path(parent_of(path));
+}
+
+Result<plots::Drawn> write_plots(const ReportModel& model, const std::string& directory) {
+  fs::path target = fs::path(directory).lexically_normal();
+  if (!target.has_filename()) target = target.parent_path();  // "plots/" means "plots"
+  ASSAY_TRY(make_directory(parent_of(target)));
+  ASSAY_TRY(check_replaceable(target));
+  const fs::path made = target.string() + fmt::format(".{}.tmp", ::getpid());
+  ASSAY_TRY(make_directory(made));
+  std::error_code ignored;
+  Result<plots::Drawn> drawn = plots::draw_figures(figure_set(model), made.string());
+  if (!drawn) {
+    fs::remove_all(made, ignored);
+    return drawn;
+  }
+  for (const auto& entry : fs::directory_iterator(made, ignored)) ASSAY_TRY(sync_path(entry.path()));
+  ASSAY_TRY(sync_path(made));
+  ASSAY_TRY(exchange(made, target));
+  return drawn;
+}
+
+Result<WrittenReport> write_report(const ReportModel& model, const std::string& directory) {
+  ASSAY_TRY(make_directory(directory));
+  const fs::path folder(directory);
+  WrittenReport written;
+  std::vector<Picture> pictures;
+  if (Result<plots::Drawn> drawn = write_plots(model, (folder / "plots").string())) {
+    written.notes = drawn->notes;
+    for (const plots::Drawing& figure : drawn->figures) {
+      const fs::path svg = folder / "plots" / (figure.name + ".svg");
+      Result<std::string> bytes = read_whole_file(svg.string());
+      if (!bytes) return fail(bytes.error());
+      pictures.push_back({figure.name, figure.title, std::move(*bytes)});
+      written.plots.push_back(svg.string());
+    }
+  } else if (drawn.error().kind() == ErrorKind::environment) {
+    written.notes.push_back("no pictures: " + drawn.error().message());
+  } else {
+    return fail(drawn.error());
+  }
+  written.markdown = (folder / "report.md").string();
+  written.html = (folder / "report.html").string();
+  ASSAY_TRY(write_atomically(written.markdown, markdown_report(model, pictures, written.notes)));
+  ASSAY_TRY(write_atomically(written.html, html_report(model, pictures, written.notes)));
+  return written;
+}
+
+}  // namespace assay::report

@@ -1,0 +1,32 @@
+// A report in files.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "harness/report/model.h"
+#include "plots/figure.h"
+
+namespace assay::report {
+
+struct WrittenReport {
+  std::string markdown;            ///< path of report.md
+  std::string html;                ///< path of report.html
+  std::vector<std::string> plots;  ///< paths of the SVG files
+  std::vector<std::string> notes;  ///< figures that were left out, and why
+};
+
+/// Writes report.md, report.html and plots/ below `directory` (made if it is not there). Each is
+/// complete or not there: files by temporary + rename, plots/ as a whole folder in one exchange.
+/// Where gnuplot is missing the report is written without pictures and a note says so.
+[[nodiscard]] Result<WrittenReport> write_report(const ReportModel& model,
+                                                 const std::string& directory);
+
+/// Draws every figure into `directory`, replacing it as a whole. An error if gnuplot is missing.
+[[nodiscard]] Result<plots::Drawn> write_plots(const ReportModel& model,
+                                               const std::string& directory);
+
+/// Temporary + fsync + rename + fsync of the directory.
+[[nodiscard]] Status write_atomically(const std::string& path, const std::string& bytes);
+
+}  // namespace assay::report
