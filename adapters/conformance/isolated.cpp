@@ -109,7 +109,7 @@ Error error_from_text(const std::string& text) {
   ::_exit(0);  // destructors of the parent's objects are none of the child's business
 }
 
-volatile std::sig_atomic_t interrupted = 0;
+volatile sig_atomic_t interrupted = 0;
 
 /// Catches Ctrl-C while the child runs, so that we can end it and clean up.
 class CatchInterrupt {
