@@ -1,0 +1,294 @@
+#include "harness/experiment/arm_figures.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <functional>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "harness/experiment/plan_check.h"
+#include "harness/stats/stats.h"
+
+namespace assay {
+namespace {
+
+using nlohmann::json;
+
+const json kNothing;
+
+const json& member(const json& object, std::string_view key) {
+  if (!object.is_object()) return kNothing;
+  const auto found = object.find(key);
+  return found == object.end() ? kNothing : *found;
+}
+
+/// The number at a dotted path, or nothing.
+std::optional<double> number_at(const json& from, std::string_view path) {
+  const json* here = &from;
+  while (!path.empty()) {
+    const std::size_t dot = path.find('.');
+    here = &member(*here, path.substr(0, dot));
+    path = dot == std::string_view::npos ? std::string_view() : path.substr(dot + 1);
+  }
+  if (!here->is_number()) return std::nullopt;
+  return here->get<double>();
+}
+
+/// The reason at a dotted path that holds {"unknown": why}.
+std::string why_unknown(const json& from, std::string_view path) {
+  const json* here = &from;
+  while (!path.empty() && here->is_object()) {
+    const json& why = member(*here, "unknown");
+    if (why.is_string()) return why.get<std::string>();
+    const std::size_t dot = path.find('.');
+    here = &member(*here, path.substr(0, dot));
+    path = dot == std::string_view::npos ? std::string_view() : path.substr(dot + 1);
+  }
+  const json& why = member(*here, "unknown");
+  return why.is_string() ? why.get<std::string>() : "not recorded";
+}
+
+double median_of(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const std::size_t middle = values.size() / 2;
+  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2.0;
+}
+
+using Figure = std::function<std::optional<double>(const json& raw)>;
+
+/// Median over the trials of one figure; unknown when no trial has it.
+json median_figure(const ArmSample& sample, const Figure& figure, const std::string& why) {
+  std::vector<double> values;
+  for (const json& raw : sample.raws) {
+    if (const auto value = figure(raw)) values.push_back(*value);
+  }
+  return values.empty() ? unknown(why) : json(median_of(std::move(values)));
+}
+
+std::optional<double> per_operation(const json& phase, std::optional<double> total) {
+  const auto operations = number_at(phase, "operations");
+  if (!total || !operations || *operations <= 0.0) return std::nullopt;
+  return *total / *operations;
+}
+
+constexpr std::array<const char*, 6> kBarriers = {"fsync",           "fdatasync",    "msync",
+                                                  "sync_file_range", "dsync_writes", "syncfs"};
+
+std::optional<double> barriers_of(const json& phase) {
+  double total = 0.0;
+  for (const char* kind : kBarriers) {
+    const auto count = number_at(member(phase, "barriers"), kind);
+    if (!count) return std::nullopt;
+    total += *count;
+  }
+  return total;
+}
+
+/// Latencies of every operation of every trial in one count: quantiles of all operations.
+class PooledLatencies {
+ public:
+  explicit PooledLatencies(const Plan& plan, const ArmSample& sample) {
+    for (const json& raw : sample.raws) {
+      const json& classes = member(measured_figures(plan, raw), "classes");
+      if (!classes.is_object()) continue;
+      for (const auto& [name, figures] : classes.items()) {
+        const json& histogram = member(figures, "histogram");
+        if (!histogram.is_array()) continue;
+        for (const json& bucket : histogram) {
+          const auto count = bucket.at(1).get<std::uint64_t>();
+          counts_[bucket.at(0).get<std::uint64_t>()] += count;
+          total_ += count;
+        }
+        max_ns_ = std::max(max_ns_, number_at(figures, "max_ns").value_or(0.0));
+      }
+    }
+  }
+  [[nodiscard]] json at(double quantile) const {
+    if (total_ == 0) return unknown("no latency histogram was recorded");
+    const double wanted = quantile * static_cast<double>(total_);
+    std::uint64_t seen = 0;
+    for (const auto& [value, count] : counts_) {
+      seen += count;
+      if (static_cast<double>(seen) >= wanted) return value;
+    }
+    return counts_.rbegin()->first;
+  }
+  [[nodiscard]] json max() const {
+    if (total_ == 0) return unknown("no latency histogram was recorded");
+    return max_ns_ > 0.0 ? json(max_ns_) : json(counts_.rbegin()->first);
+  }
+
+ private:
+  std::map<std::uint64_t, std::uint64_t> counts_;
+  std::uint64_t total_ = 0;
+  double max_ns_ = 0.0;
+};
+
+void add_resources(const Plan& plan, const ArmSample& sample, json& row) {
+  const auto phase = [&plan](const json& raw) -> const json& {
+    return measured_figures(plan, raw);
+  };
+  const json& first = sample.raws.empty() ? kNothing : sample.raws.front();
+  const json& first_phase = phase(first);
+  row["barriers_per_operation"] = median_figure(
+      sample, [&](const json& raw) { return per_operation(phase(raw), barriers_of(phase(raw))); },
+      why_unknown(first_phase, "barriers.fdatasync"));
+  row["device_bytes_per_operation"] = median_figure(
+      sample,
+      [&](const json& raw) {
+        return per_operation(phase(raw), number_at(phase(raw), "io.device_write_bytes"));
+      },
+      why_unknown(first_phase, "io.device_write_bytes"));
+  row["write_amplification"] = median_figure(
+      sample,
+      [&](const json& raw) -> std::optional<double> {
+        const auto device = number_at(phase(raw), "io.device_write_bytes");
+        const auto logical = number_at(phase(raw), "logical_bytes_written");
+        if (!device || !logical || *logical <= 0.0) return std::nullopt;
+        return *device / *logical;
+      },
+      number_at(first_phase, "logical_bytes_written").value_or(1.0) <= 0.0
+          ? "nothing is written in the measured phase"
+          : why_unknown(first_phase, "io.device_write_bytes"));
+  row["disk_bytes_per_entry"] = median_figure(
+      sample,
+      [](const json& raw) -> std::optional<double> {
+        const auto bytes = number_at(raw, "space.allocated_bytes");
+        const auto entries = number_at(raw, "space.entries");
+        if (!bytes || !entries || *entries <= 0.0) return std::nullopt;
+        return *bytes / *entries;
+      },
+      why_unknown(first, "space.entries"));
+  row["rss_peak_bytes"] = median_figure(
+      sample, [&](const json& raw) { return number_at(phase(raw), "rss.peak_bytes"); },
+      why_unknown(first_phase, "rss.peak_bytes"));
+  row["cpu_ns_per_operation"] = median_figure(
+      sample,
+      [&](const json& raw) -> std::optional<double> {
+        const auto user = number_at(phase(raw), "cpu.user_ns");
+        const auto system = number_at(phase(raw), "cpu.system_ns");
+        if (!user || !system) return std::nullopt;
+        return per_operation(phase(raw), *user + *system);
+      },
+      why_unknown(first_phase, "cpu.user_ns"));
+  row["drain_ns"] = median_figure(
+      sample, [](const json& raw) { return number_at(raw, "drain_ns"); },
+      why_unknown(first, "drain_ns"));
+  row["recovery_ns"] = median_figure(
+      sample,
+      [](const json& raw) -> std::optional<double> {
+        const json& all = member(raw, "recovery_ns");
+        if (!all.is_array() || all.empty() || !all[0].is_number()) return std::nullopt;
+        return all[0].get<double>();
+      },
+      "the workload has no restart");
+}
+
+}  // namespace
+
+json unknown(const std::string& why) {
+  return {{"unknown", why}};
+}
+
+const json& measured_figures(const Plan& plan, const json& raw) {
+  const Phase* wanted = measured_phase(plan.workload);
+  const json& phases = member(raw, "phases");
+  if (wanted == nullptr || !phases.is_array()) return kNothing;
+  for (const json& phase : phases) {
+    if (member(phase, "name") == wanted->name) return phase;
+  }
+  return kNothing;
+}
+
+std::optional<double> throughput_of(const Plan& plan, const json& raw) {
+  const json& phase = measured_figures(plan, raw);
+  if (plan.design == Design::windows) {
+    std::vector<double> windows;
+    for (const json& one : member(phase, "windows")) {
+      if (one.is_number()) windows.push_back(one.get<double>());
+    }
+    if (windows.empty()) return std::nullopt;
+    return median_of(std::move(windows));
+  }
+  return number_at(phase, "throughput_per_s");
+}
+
+std::optional<double> metric_of(const Plan& plan, const json& raw) {
+  if (!plan.metric.latency) return throughput_of(plan, raw);
+  const json& classes = member(measured_figures(plan, raw), "classes");
+  return number_at(member(classes, plan.metric.operation_class), plan.metric.percentile + "_ns");
+}
+
+json row_of(const Plan& plan, const ArmSample& sample) {
+  json row = {{"arm", sample.arm->name},
+              {"store", sample.arm->store},
+              {"durability", to_string(sample.arm->durability)},
+              {"proof", "declared"},
+              {"reference", sample.arm->reference},
+              {"a_a", !plan.a_a_twin.empty() && sample.arm->name == plan.a_a_twin},
+              {"n", sample.values.size()},
+              {"values", sample.values}};
+  const json& store = sample.raws.empty() ? kNothing : member(sample.raws.front(), "store");
+  const json& version = member(store, "version");
+  row["version"] = version.is_null() ? unknown("no trial was recorded") : version;
+  if (sample.values.size() >= 2) {
+    const auto mean = stats::geometric_mean(sample.values, 1.0 - plan.alpha);
+    const auto summary = stats::summarize(sample.values);
+    row["geometric_mean"] = mean.value;
+    row["interval"] = {mean.low, mean.high};
+    row["median"] = summary.median;
+    row["cv"] = summary.standard_deviation / summary.mean;
+  } else {
+    for (const char* key : {"geometric_mean", "interval", "median", "cv"}) {
+      row[key] = unknown("fewer than two values");
+    }
+  }
+  const PooledLatencies latencies(plan, sample);
+  row["p50_ns"] = latencies.at(0.50);
+  row["p90_ns"] = latencies.at(0.90);
+  row["p99_ns"] = latencies.at(0.99);
+  row["p999_ns"] = latencies.at(0.999);
+  row["max_ns"] = latencies.max();
+  add_resources(plan, sample, row);
+  return row;
+}
+
+std::vector<std::string> arm_warnings(const Plan& plan, const ArmSample& sample) {
+  std::size_t trends = 0;
+  std::size_t cold = 0;
+  double foreign_cpus = 0.0;
+  double skipped = 0.0;
+  for (const json& raw : sample.raws) {
+    const json& phase = measured_figures(plan, raw);
+    trends += member(member(phase, "trend"), "flagged") == true ? 1 : 0;
+    cold += member(member(phase, "warm_up"), "reached") == false ? 1 : 0;
+    const double wall_ns = number_at(phase, "wall_ns").value_or(0.0);
+    if (wall_ns > 0.0) {
+      foreign_cpus += number_at(phase, "cpu.foreign_ns").value_or(0.0) / wall_ns;
+    }
+    skipped += number_at(phase, "open_loop.skipped").value_or(0.0);
+  }
+  std::vector<std::string> warnings;
+  const std::string& arm = sample.arm->name;
+  const std::size_t n = sample.raws.size();
+  if (trends > 0) {
+    warnings.push_back(fmt::format("{}: the rate drifted during the timed phase in {} of {} trials",
+                                   arm, trends, n));
+  }
+  if (cold > 0) {
+    warnings.push_back(fmt::format("{}: warm-up was not reached in {} of {} trials", arm, cold, n));
+  }
+  const double mean_foreign = n == 0 ? 0.0 : foreign_cpus / static_cast<double>(n);
+  if (mean_foreign > 0.25) {
+    warnings.push_back(fmt::format("{}: other processes used {:.1f} CPUs on average meanwhile", arm,
+                                   mean_foreign));
+  }
+  if (skipped > 0.0) {
+    warnings.push_back(fmt::format("{}: {:.0f} slots of the open loop were skipped", arm, skipped));
+  }
+  return warnings;
+}
+
+}  // namespace assay

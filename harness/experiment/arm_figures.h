@@ -1,0 +1,40 @@
+// The figures of one arm over its trials: the row of a table. Internal to the verdict.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "harness/experiment/plan.h"
+
+namespace assay {
+
+/// The records whose values count, in the order of their rounds.
+struct ArmSample {
+  const Arm* arm = nullptr;
+  std::vector<nlohmann::json> raws;
+  std::vector<double> values;        ///< of the plan's metric
+  std::vector<double> throughputs;   ///< operations a second, whatever the metric
+  std::vector<std::string> missing;  ///< why a trial has no value
+};
+
+/// The measured phase of a raw record; null JSON when it is not there.
+[[nodiscard]] const nlohmann::json& measured_figures(const Plan& plan, const nlohmann::json& raw);
+/// Operations a second of the measured phase; in a design of windows the median of its windows.
+[[nodiscard]] std::optional<double> throughput_of(const Plan& plan, const nlohmann::json& raw);
+/// The value of the plan's metric.
+[[nodiscard]] std::optional<double> metric_of(const Plan& plan, const nlohmann::json& raw);
+
+/// The row of the verdict, without what needs other arms ("share_of_raw", "null_share").
+[[nodiscard]] nlohmann::json row_of(const Plan& plan, const ArmSample& sample);
+
+/// What a reader of the table must know about an arm's trials: trends, warm-up not reached, load of
+/// others, skipped slots.
+[[nodiscard]] std::vector<std::string> arm_warnings(const Plan& plan, const ArmSample& sample);
+
+/// {"unknown": why}
+[[nodiscard]] nlohmann::json unknown(const std::string& why);
+
+}  // namespace assay

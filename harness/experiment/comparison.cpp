@@ -1,0 +1,204 @@
+#include "harness/experiment/comparison.h"
+
+#include <cmath>
+
+#include <fmt/format.h>
+
+namespace assay {
+namespace {
+
+using nlohmann::json;
+
+constexpr double kPower = 0.8;
+
+bool is_paired(const Plan& plan) {
+  return plan.design != Design::random;
+}
+
+std::vector<double> logs(const std::vector<double>& values) {
+  std::vector<double> result;
+  for (const double value : values) result.push_back(std::log(value));
+  return result;
+}
+
+double log_margin(double percent) {
+  return std::log1p(percent / 100.0);
+}
+
+/// "1.32x lmdb (1.25 to 1.39)": turned round where that makes the ratio larger than 1.
+struct Shown {
+  std::string first;
+  std::string second;
+  std::string ratio;
+  std::string low;
+  std::string high;
+};
+
+Shown shown(const json& comparison, bool turn) {
+  double ratio = comparison["ratio"].get<double>();
+  double low = comparison["interval"][0].get<double>();
+  double high = comparison["interval"][1].get<double>();
+  std::string first = comparison["a"].get<std::string>();
+  std::string second = comparison["b"].get<std::string>();
+  if (turn && ratio < 1.0) {
+    ratio = 1.0 / ratio;
+    const double new_low = 1.0 / high;
+    high = 1.0 / low;
+    low = new_low;
+    std::swap(first, second);
+  }
+  return {std::move(first), std::move(second), ratio_text(ratio, low, high),
+          ratio_text(low, low, high), ratio_text(high, low, high)};
+}
+
+std::string sentence_of(const Plan& plan, const json& comparison) {
+  const std::string verdict = comparison["verdict"].get<std::string>();
+  const std::string tail =
+      fmt::format("p = {}, n = {}", p_text(comparison["p_adjusted"].get<double>()),
+                  comparison["n"].get<std::uint64_t>());
+  const std::string what = plan.metric.latency ? "'s " + plan.metric.name() : "";
+  const std::string possessive = plan.metric.latency ? "'s" : "";
+  const Shown s = shown(comparison, true);
+  if (verdict == "equivalent") {
+    return fmt::format("{} and {} are equal within {:g} %: {}x ({} to {}), {}", s.first, s.second,
+                       comparison["margin_percent"].get<double>(), s.ratio, s.low, s.high, tail);
+  }
+  if (verdict == "inconclusive") {
+    return fmt::format("no {} of {} and {} was shown: {}x ({} to {}), {}",
+                       comparison["kind"] == "equivalence" ? "equality" : "difference", s.first,
+                       s.second, s.ratio, s.low, s.high, tail);
+  }
+  return fmt::format("{}{} is {}x {}{} ({} to {}), {}", s.first, what, s.ratio, s.second,
+                     possessive, s.low, s.high, tail);
+}
+
+}  // namespace
+
+std::string ratio_text(double ratio, double low, double high) {
+  const double width = high - low;
+  if (ratio >= 100.0) return fmt::format("{:.0f}", ratio);
+  if (ratio >= 10.0) return fmt::format("{:.1f}", ratio);
+  return width < 0.02 ? fmt::format("{:.3f}", ratio) : fmt::format("{:.2f}", ratio);
+}
+
+std::string p_text(double p) {
+  if (p < 1e-300) return "below 1e-300";
+  if (p >= 0.001) return fmt::format("{:.2g}", p);
+  int exponent = static_cast<int>(std::floor(std::log10(p)));
+  int digit = static_cast<int>(std::lround(p / std::pow(10.0, exponent)));
+  if (digit == 10) {
+    digit = 1;
+    ++exponent;
+  }
+  return fmt::format("{}e{}", digit, exponent);
+}
+
+stats::TestResult log_test(const Plan& plan, const std::vector<double>& a,
+                           const std::vector<double>& b) {
+  const double confidence = 1.0 - plan.alpha;
+  return is_paired(plan) ? stats::paired(logs(a), logs(b), confidence)
+                         : stats::welch(logs(a), logs(b), confidence);
+}
+
+json compare_arms(const Plan& plan, const Hypothesis& hypothesis, const ArmSample& a,
+                  const ArmSample& b) {
+  const stats::TestResult test = log_test(plan, a.values, b.values);
+  const auto log_a = logs(a.values);
+  const auto log_b = logs(b.values);
+  const double rank_p = is_paired(plan) ? stats::wilcoxon_signed_rank(log_a, log_b).p
+                                        : stats::mann_whitney(log_a, log_b).p;
+  const bool equivalence = hypothesis.kind == HypothesisKind::equivalence;
+  json comparison = {
+      {"a", hypothesis.a},
+      {"b", hypothesis.b},
+      {"kind", to_string(hypothesis.kind)},
+      {"declared", hypothesis.declared},
+      {"n", a.values.size()},
+      {"ratio", std::exp(test.difference)},
+      {"interval", {std::exp(test.low), std::exp(test.high)}},
+      {"p", equivalence ? stats::tost_p(test, log_margin(hypothesis.margin_percent)) : test.p},
+      {"test", is_paired(plan) ? "paired" : "welch"},
+      {"degrees_of_freedom", test.degrees_of_freedom},
+      {"rank_test", is_paired(plan) ? "wilcoxon" : "mann-whitney"},
+      {"mann_whitney_p", rank_p},
+      {"disagreement", (test.p < plan.alpha) != (rank_p < plan.alpha)}};
+  if (equivalence) comparison["margin_percent"] = hypothesis.margin_percent;
+  if (is_paired(plan)) {
+    comparison["welch_p"] = stats::welch(log_a, log_b, 1.0 - plan.alpha).p;
+  }
+  return comparison;
+}
+
+void judge_comparison(const Plan& plan, double p_adjusted, json& comparison) {
+  comparison["p_adjusted"] = p_adjusted;
+  const bool more = comparison["ratio"].get<double>() > 1.0;
+  std::string verdict = "inconclusive";
+  if (p_adjusted < plan.alpha) {
+    if (comparison["kind"] == "equivalence") {
+      verdict = "equivalent";
+    } else {
+      verdict = more != plan.metric.latency ? "superior" : "inferior";
+    }
+  }
+  comparison["verdict"] = verdict;
+  comparison["sentence"] = sentence_of(plan, comparison);
+}
+
+json void_comparison(const Hypothesis& hypothesis, const std::string& why) {
+  return {
+      {"a", hypothesis.a},
+      {"b", hypothesis.b},
+      {"kind", to_string(hypothesis.kind)},
+      {"declared", hypothesis.declared},
+      {"ratio", unknown(why)},
+      {"interval", unknown(why)},
+      {"p", unknown(why)},
+      {"p_adjusted", unknown(why)},
+      {"verdict", "void"},
+      {"disagreement", false},
+      {"sentence", fmt::format("{} and {} are not compared: {}", hypothesis.a, hypothesis.b, why)}};
+}
+
+json judge_a_a(const Plan& plan, const ArmSample& original, const ArmSample& twin) {
+  const stats::TestResult test = log_test(plan, original.values, twin.values);
+  const double effect = log_margin(plan.effect_percent);
+  const bool too_wide = test.high - test.low > effect;
+  const bool outside = test.low > effect || test.high < -effect;
+  const double ratio = std::exp(test.difference);
+  const double low = std::exp(test.low);
+  const double high = std::exp(test.high);
+  std::string sentence =
+      fmt::format("the same arm twice: {} is {}x {} ({} to {}), p = {}", original.arm->name,
+                  ratio_text(ratio, low, high), twin.arm->name, ratio_text(low, low, high),
+                  ratio_text(high, low, high), p_text(test.p));
+  if (outside) {
+    sentence +=
+        fmt::format("; wholly outside the {:g} % that the plan wants to see", plan.effect_percent);
+  } else if (too_wide) {
+    sentence +=
+        fmt::format("; wider than the {:g} % that the plan wants to see", plan.effect_percent);
+  }
+  return {
+      {"a", original.arm->name},     {"b", twin.arm->name}, {"ratio", ratio},
+      {"interval", {low, high}},     {"p", test.p},         {"effect_percent", plan.effect_percent},
+      {"ok", !too_wide && !outside}, {"sentence", sentence}};
+}
+
+double smallest_ratio(const Plan& plan, const ArmSample& original, const ArmSample& twin) {
+  const auto a = logs(original.values);
+  const auto b = logs(twin.values);
+  double deviation = 0.0;
+  if (is_paired(plan)) {
+    std::vector<double> differences;
+    for (std::size_t i = 0; i < a.size(); ++i) differences.push_back(a[i] - b[i]);
+    deviation = stats::summarize(differences).standard_deviation;
+  } else {
+    deviation = std::sqrt((std::pow(stats::summarize(a).standard_deviation, 2) +
+                           std::pow(stats::summarize(b).standard_deviation, 2)) /
+                          2.0);
+  }
+  if (!(deviation > 0.0)) return 1.0;  // without any scatter every difference shows
+  return std::exp(stats::smallest_effect(deviation, a.size(), plan.alpha, kPower, is_paired(plan)));
+}
+
+}  // namespace assay

@@ -1,0 +1,71 @@
+// Tells the user how far a run is: one rewritten line on a terminal, a line a trial elsewhere.
+// Everything goes to standard error, so that standard output holds results only.
+// One thread at a time.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <string>
+
+#include "harness/trial/trial.h"
+
+namespace assay {
+
+/// What the runner tells about itself. The base class is silent.
+class RunObserver {
+ public:
+  virtual ~RunObserver() = default;
+  /// `done` of `planned` trials were there already (a resumed run).
+  virtual void run_begins(const std::string& /*title*/, std::uint64_t /*done*/,
+                          std::uint64_t /*planned*/) {}
+  virtual void trial_begins(const std::string& /*arm*/) {}
+  virtual void trial_progress(const Progress& /*progress*/) {}
+  /// `trials` were recorded at once (a set counts its arms); `status` and `reason` as in the
+  /// record.
+  virtual void trial_ends(const std::string& /*arm*/, std::uint64_t /*trials*/,
+                          const std::string& /*status*/, const std::string& /*reason*/) {}
+  virtual void note(const std::string& /*sentence*/) {}
+  virtual void run_ends() {}
+};
+
+class ProgressLine : public RunObserver {
+ public:
+  /// `terminal` decides between the two styles; columns of the terminal bound the line.
+  ProgressLine(std::FILE* out, bool terminal, std::size_t columns = 80);
+  /// Standard error, in the style that suits it.
+  [[nodiscard]] static ProgressLine standard_error();
+
+  void run_begins(const std::string& title, std::uint64_t done, std::uint64_t planned) override;
+  void trial_begins(const std::string& arm) override;
+  void trial_progress(const Progress& progress) override;
+  void trial_ends(const std::string& arm, std::uint64_t trials, const std::string& status,
+                  const std::string& reason) override;
+  void note(const std::string& sentence) override;
+  void run_ends() override;
+
+  /// The line as it would be shown now; for tests.
+  [[nodiscard]] std::string line() const;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  void show(bool force);
+  void clear();
+  void print_line(const std::string& text);
+
+  std::FILE* out_;
+  bool terminal_;
+  std::size_t columns_;
+  std::uint64_t done_ = 0;
+  std::uint64_t done_here_ = 0;  ///< without what a resumed run found
+  std::uint64_t planned_ = 0;
+  std::string arm_;
+  Progress progress_;
+  Clock::time_point began_ = Clock::now();
+  Clock::time_point shown_;
+};
+
+/// "7 s", "3 min 05 s", "2 h 10 min".
+[[nodiscard]] std::string duration_text(std::uint64_t seconds);
+
+}  // namespace assay

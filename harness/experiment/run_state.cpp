@@ -1,0 +1,103 @@
+#include "harness/experiment/run_state.h"
+
+#include <algorithm>
+
+namespace assay {
+
+void RunState::load(const std::vector<LedgerRecord>& records) {
+  for (const LedgerRecord& record : records) {
+    if (record.kind == "trial" && record.body.value("result", "") == result_) add(record.body);
+  }
+}
+
+void RunState::add(const nlohmann::json& trial_body) {
+  TrialEntry entry;
+  entry.arm = trial_body.value("arm", "");
+  entry.index = trial_body.value("index", std::uint64_t{0});
+  entry.round = trial_body.value("round", std::uint64_t{0});
+  entry.attempt = trial_body.value("attempt", std::uint64_t{0});
+  entry.status = trial_body.value("status", "");
+  entry.reason = trial_body.value("reason", "");
+  if (const auto raw = trial_body.find("raw"); raw != trial_body.end()) {
+    entry.raw_path = raw->value("path", "");
+    entry.raw_sha256 = raw->value("sha256", "");
+  }
+  entry.body = trial_body;
+  if (entry.status == "disqualified") disqualified_.emplace(entry.arm, entry.reason);
+  trials_.push_back(std::move(entry));
+}
+
+bool RunState::done(const std::string& arm, std::uint64_t round) const {
+  return disqualified_.contains(arm) || counted(arm, round) != nullptr;
+}
+
+std::optional<std::uint64_t> RunState::sound_attempt(std::uint64_t round) const {
+  std::map<std::uint64_t, std::set<std::string>> sound;  // attempt -> arms
+  for (const TrialEntry& trial : trials_) {
+    if (trial.round == round && trial.status == "ok") sound[trial.attempt].insert(trial.arm);
+  }
+  for (const auto& [attempt, arms] : sound) {
+    const bool whole = std::all_of(plan_->arms.begin(), plan_->arms.end(), [&](const Arm& arm) {
+      return arms.contains(arm.name) || disqualified_.contains(arm.name);
+    });
+    if (whole) return attempt;
+  }
+  return std::nullopt;
+}
+
+bool RunState::set_done(std::uint64_t round) const {
+  const bool nobody_left = std::all_of(plan_->arms.begin(), plan_->arms.end(), [&](const Arm& arm) {
+    return disqualified_.contains(arm.name);
+  });
+  return nobody_left || sound_attempt(round).has_value();
+}
+
+const TrialEntry* RunState::counted(const std::string& arm, std::uint64_t round) const {
+  std::optional<std::uint64_t> attempt;
+  if (plan_->design == Design::windows) {
+    attempt = sound_attempt(round);
+    if (!attempt) return nullptr;
+  }
+  for (const TrialEntry& trial : trials_) {
+    if (trial.arm == arm && trial.round == round && trial.status == "ok" &&
+        (!attempt || trial.attempt == *attempt)) {
+      return &trial;
+    }
+  }
+  return nullptr;
+}
+
+std::uint64_t RunState::attempts(const std::string& arm, std::uint64_t round) const {
+  std::uint64_t next = 0;
+  for (const TrialEntry& trial : trials_) {
+    if (trial.round == round && (arm.empty() || trial.arm == arm)) {
+      next = std::max(next, trial.attempt + 1);
+    }
+  }
+  return next;
+}
+
+std::uint64_t RunState::void_count(const std::string& arm) const {
+  return static_cast<std::uint64_t>(std::count_if(
+      trials_.begin(), trials_.end(),
+      [&](const TrialEntry& trial) { return trial.arm == arm && trial.status == "void"; }));
+}
+
+std::uint64_t RunState::void_turns() const {
+  std::set<std::pair<std::uint64_t, std::uint64_t>> sets;
+  std::uint64_t trials = 0;
+  for (const TrialEntry& trial : trials_) {
+    if (trial.status != "void") continue;
+    ++trials;
+    sets.emplace(trial.round, trial.attempt);
+  }
+  return plan_->design == Design::windows ? sets.size() : trials;
+}
+
+std::uint64_t RunState::next_index() const {
+  std::uint64_t next = 0;
+  for (const TrialEntry& trial : trials_) next = std::max(next, trial.index + 1);
+  return next;
+}
+
+}  // namespace assay

@@ -1,0 +1,404 @@
+#include "harness/experiment/runner.h"
+
+#include <filesystem>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "harness/experiment/result_place.h"
+#include "harness/experiment/run_state.h"
+#include "harness/experiment/verdict.h"
+#include "harness/ledger/durable_file.h"
+#include "harness/ledger/ledger.h"
+#include "harness/provenance/sha256.h"
+
+namespace assay {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A registered name stands for one plan: the first that its ledger holds.
+Status check_registered(const std::vector<LedgerRecord>& records, const nlohmann::json& canonical,
+                        const std::string& digest, const Plan& plan,
+                        const std::string& ledger_path) {
+  for (const LedgerRecord& record : records) {
+    if (record.kind != "plan") continue;
+    if (record.body.value("digest", "") == digest) return {};
+    const std::string difference =
+        first_difference(record.body.value("experiment", nlohmann::json::object()), canonical);
+    return fail(
+        Error(ErrorKind::plan_changed,
+              fmt::format("the plan of {} differs from the one in its ledger at {}", plan.name,
+                          difference))
+            .at(plan.file.empty() ? ledger_path : plan.file)
+            .hint("undo the change, or give the changed plan a name and folder of its own"));
+  }
+  return {};
+}
+
+/// Figures of a raw record that the ledger leaves to the raw file.
+nlohmann::json ledger_form(nlohmann::json raw) {
+  const auto phases = raw.find("phases");
+  if (phases == raw.end() || !phases->is_array()) return raw;
+  for (nlohmann::json& phase : *phases) {
+    phase.erase("series");
+    const auto classes = phase.find("classes");
+    if (classes == phase.end() || !classes->is_object()) continue;
+    for (auto& [name, figures] : classes->items()) {
+      if (figures.is_object()) figures.erase("histogram");
+    }
+  }
+  return raw;
+}
+
+class Run {
+ public:
+  Run(const Plan& plan, const RunRequest& request, const RunServices& services,
+      const std::atomic<bool>& stop, RunObserver& observer)
+      : plan_(plan), request_(request), services_(services), stop_(stop), observer_(observer) {}
+
+  Result<RunOutcome> go();
+
+ private:
+  Status prepare();
+  Status begin_result(const LedgerRecord* resumed);
+  Status run_turns();
+  Status run_single(const Turn& turn);
+  Status run_set(std::uint64_t round);
+  Result<bool> record(nlohmann::json raw, const TrialRequest& trial, std::uint64_t round,
+                      std::uint64_t attempt);
+  TrialRequest request_for(const Arm& arm, std::uint64_t round, std::uint64_t ahead);
+  Status check_streams(const nlohmann::json& raw);
+  Status stopped(const Error& error);
+  Status too_many_voids();
+  Result<nlohmann::json> load_raw(const TrialEntry& trial) const;
+  Result<RunOutcome> judge();
+  [[nodiscard]] std::uint64_t trials_done() const;
+
+  const Plan& plan_;
+  const RunRequest& request_;
+  const RunServices& services_;
+  const std::atomic<bool>& stop_;
+  RunObserver& observer_;
+
+  nlohmann::json canonical_;
+  std::string digest_;
+  nlohmann::json provenance_;
+  std::string stream_digest_;
+  std::optional<LedgerWriter> ledger_;
+  ResultPlace place_;
+  std::optional<RunState> state_;
+  std::map<std::uint64_t, std::pair<std::string, std::string>> streams_;  ///< seed -> digest, arm
+  std::vector<std::string> warnings_;
+  std::vector<std::string> void_reasons_;
+};
+
+Status Run::prepare() {
+  canonical_ = to_json(plan_);
+  digest_ = plan_digest(canonical_);
+  provenance_ = services_.provenance(plan_);
+  stream_digest_ = services_.stream_digest(plan_.workload, plan_.seed);
+  const RunIdentity identity = identity_of(digest_, provenance_);
+  const auto ledger_path = choose_ledger(plan_, request_, identity);
+  if (!ledger_path) return fail(ledger_path.error());
+  ASSAY_TRY(make_directories_durably(folder_of(*ledger_path)));
+  auto ledger = LedgerWriter::open(*ledger_path);
+  if (!ledger) return fail(ledger.error());
+  ledger_.emplace(std::move(*ledger));
+  if (!ledger_->torn_file().empty()) {
+    observer_.note(
+        fmt::format("the ledger ended in half a line, left by a run that was killed; it "
+                    "was moved to {}",
+                    ledger_->torn_file()));
+  }
+  if (request_.registered) {
+    ASSAY_TRY(check_registered(ledger_->records(), canonical_, digest_, plan_, *ledger_path));
+  }
+  const LedgerRecord* resumed =
+      request_.fresh ? nullptr : resumable_plan(ledger_->records(), identity);
+  return begin_result(resumed);
+}
+
+Status Run::begin_result(const LedgerRecord* resumed) {
+  const std::string ledger_path = ledger_->path();
+  place_ = resumed != nullptr ? place_of(*resumed, request_, ledger_path)
+                              : new_place(plan_, request_, ledger_path, digest_);
+  ASSAY_TRY(make_directories_durably(place_.directory + "/trials"));
+  ASSAY_TRY(make_directories_durably(plan_.root));
+  services_.remove_stale_trials(plan_.root);
+  state_.emplace(plan_, place_.result);
+  if (resumed != nullptr) {
+    state_->load(ledger_->records());
+    return {};
+  }
+  const auto hash =
+      ledger_->append("plan", {{"result", place_.result},
+                               {"directory", recorded_path(place_, place_.directory)},
+                               {"experiment", canonical_},
+                               {"digest", digest_},
+                               {"status", request_.registered ? "registered" : "exploratory"},
+                               {"provenance", provenance_},
+                               {"notes", plan_.notes},
+                               {"stream_digest", stream_digest_}});
+  if (!hash) return fail(hash.error());
+  return {};
+}
+
+std::uint64_t Run::trials_done() const {
+  std::uint64_t done = 0;
+  for (const Arm& arm : plan_.arms) {
+    for (std::uint64_t round = 0; round < plan_.trials; ++round) {
+      done += state_->done(arm.name, round) ? 1 : 0;
+    }
+  }
+  return done;
+}
+
+TrialRequest Run::request_for(const Arm& arm, std::uint64_t round, std::uint64_t ahead) {
+  TrialRequest trial;
+  trial.arm = arm;
+  trial.workload = plan_.workload;
+  trial.seed = plan_.seed + round;
+  trial.root = plan_.root;
+  trial.timeout_ms = plan_.trial_timeout_ms;
+  trial.max_foreign_cpus = plan_.foreign_cpus_max;
+  // A raw record that no ledger line names (killed in between) keeps its number.
+  std::uint64_t index = state_->next_index() + ahead;
+  std::error_code error;
+  const auto stem = [&] {
+    return fmt::format("{}/trials/{:04}-{}", place_.directory, index, arm.name);
+  };
+  while (fs::exists(stem() + ".json", error)) ++index;
+  trial.log_path = stem() + ".log";
+  return trial;
+}
+
+Status Run::check_streams(const nlohmann::json& raw) {
+  const std::string digest = raw.value("stream_digest", "");
+  if (digest.empty() || raw.value("status", "") != "ok") return {};
+  const std::string arm = raw.value("arm", "");
+  const auto [known, added] =
+      streams_.try_emplace(raw.value("seed", std::uint64_t{0}), digest, arm);
+  if (added || known->second.first == digest) return {};
+  return fail(ErrorKind::internal,
+              fmt::format("arms {} and {} were given different operation streams for one seed: "
+                          "{:.12}... and {:.12}...",
+                          known->second.second, arm, known->second.first, digest));
+}
+
+/// Writes the raw record, then the ledger's. True when the trial was sound or disqualified.
+Result<bool> Run::record(nlohmann::json raw, const TrialRequest& trial, std::uint64_t round,
+                         std::uint64_t attempt) {
+  const std::string raw_path =
+      trial.log_path.substr(0, trial.log_path.size() - std::string_view(".log").size()) + ".json";
+  const std::string number = fs::path(raw_path).filename().string();
+  raw["schema"] = 1;
+  raw["result"] = place_.result;
+  raw["experiment"] = plan_.name;
+  raw["arm"] = trial.arm.name;
+  raw["index"] = std::stoull(number.substr(0, number.find('-')));
+  raw["round"] = round;
+  raw["attempt"] = attempt;
+  if (plan_.design != Design::random) raw["block"] = round;
+  raw["seed"] = trial.seed;
+  const std::string text = raw.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  ASSAY_TRY(create_file_durably(raw_path, text));
+  nlohmann::json body = ledger_form(raw);
+  body["raw"] = {{"path", recorded_path(place_, raw_path)}, {"sha256", sha256_hex(text)}};
+  const auto hash = ledger_->append("trial", body);
+  if (!hash) return fail(hash.error());
+  state_->add(body);
+  ASSAY_TRY(check_streams(raw));
+  return body.value("status", "") != "void";
+}
+
+/// Records that the run ended early and hands the error on, with how to go on.
+Status Run::stopped(const Error& error) {
+  observer_.run_ends();
+  const std::uint64_t planned = plan_.arms.size() * plan_.trials;
+  const auto hash = ledger_->append("interrupted", {{"result", place_.result},
+                                                    {"done", trials_done()},
+                                                    {"planned", planned},
+                                                    {"reason", error.message()}});
+  if (!hash) return fail(hash.error());
+  Error told = error;
+  if (error.kind() == ErrorKind::interrupted) {
+    told = Error(ErrorKind::interrupted,
+                 fmt::format("stopped after {} of {} trials; all of them are recorded in {}",
+                             trials_done(), planned, ledger_->path()))
+               .hint("run the same command again to go on from there");
+  }
+  return fail(told);
+}
+
+Status Run::too_many_voids() {
+  if (state_->void_turns() <= plan_.void_trials_max) return {};
+  std::map<std::string, int> reasons;
+  for (const TrialEntry& trial : state_->trials()) {
+    if (trial.status == "void") ++reasons[trial.arm + ": " + trial.reason];
+  }
+  void_reasons_.push_back(
+      fmt::format("{} void {} where the plan allows {} (void_trials_max)", state_->void_turns(),
+                  plan_.design == Design::windows ? "sets" : "trials", plan_.void_trials_max));
+  for (const auto& [reason, times] : reasons) {
+    void_reasons_.push_back(fmt::format("{} x {}", times, reason));
+  }
+  return fail(ErrorKind::void_experiment, void_reasons_.front());
+}
+
+Status Run::run_single(const Turn& turn) {
+  const Arm& arm = plan_.arms[turn.arm];
+  while (!state_->done(arm.name, turn.round)) {
+    if (stop_.load()) return fail(ErrorKind::interrupted, "stopped");
+    const std::uint64_t attempt = state_->attempts(arm.name, turn.round);
+    const TrialRequest trial = request_for(arm, turn.round, 0);
+    observer_.trial_begins(arm.name);
+    auto raw = services_.run_trial(
+        trial, stop_, [this](const Progress& progress) { observer_.trial_progress(progress); });
+    if (!raw) {
+      Error error = raw.error();
+      return fail(error.in("arm " + arm.name));
+    }
+    const auto kept = record(std::move(*raw), trial, turn.round, attempt);
+    if (!kept) return fail(kept.error());
+    const TrialEntry& entry = state_->trials().back();
+    observer_.trial_ends(arm.name, 1, entry.status, entry.reason);
+    ASSAY_TRY(too_many_voids());
+  }
+  return {};
+}
+
+/// One void trial makes its whole set void: the others ran beside a disturbed one.
+void void_whole_set(std::vector<nlohmann::json>& raws, const std::vector<TrialRequest>& trials) {
+  for (std::size_t i = 0; i < raws.size(); ++i) {
+    if (raws[i].value("status", "") != "void") continue;
+    for (nlohmann::json& other : raws) {
+      if (other.value("status", "") != "ok") continue;
+      other["status"] = "void";
+      other["reason"] = fmt::format("{} of the same set was void", trials[i].arm.name);
+    }
+    return;
+  }
+}
+
+Status Run::run_set(std::uint64_t round) {
+  SeedSequence order(plan_.seed ^ (round + 1) * 0x9e3779b9ULL);
+  while (!state_->set_done(round)) {
+    if (stop_.load()) return fail(ErrorKind::interrupted, "stopped");
+    const std::uint64_t attempt = state_->attempts("", round);
+    std::vector<TrialRequest> trials;
+    for (const Turn& turn : order_of_trials(Design::windows, plan_.arms.size(), 1, order.next())) {
+      const Arm& arm = plan_.arms[turn.arm];
+      if (state_->disqualified().contains(arm.name)) continue;
+      trials.push_back(request_for(arm, round, trials.size()));
+    }
+    WindowPlan windows = plan_.windows;
+    windows.seed = order.next();
+    observer_.trial_begins(fmt::format("set {}", round + 1));
+    auto raws = services_.run_window_set(trials, windows, stop_, [this](const Progress& progress) {
+      observer_.trial_progress(progress);
+    });
+    if (!raws) {
+      Error error = raws.error();
+      return fail(error.in(fmt::format("set {}", round + 1)));
+    }
+    if (raws->size() != trials.size()) {
+      return fail(ErrorKind::internal, "a set gave another number of records than it had arms");
+    }
+    void_whole_set(*raws, trials);
+    std::string status = "ok";
+    std::string reason;
+    for (std::size_t i = 0; i < trials.size(); ++i) {
+      const auto kept = record(std::move((*raws)[i]), trials[i], round, attempt);
+      if (!kept) return fail(kept.error());
+      const TrialEntry& entry = state_->trials().back();
+      if (entry.status != "ok" && status == "ok") {
+        status = entry.status;
+        reason = entry.arm + ": " + entry.reason;
+      }
+    }
+    observer_.trial_ends("", trials.size(), status, reason);
+    ASSAY_TRY(too_many_voids());
+  }
+  return {};
+}
+
+Status Run::run_turns() {
+  if (plan_.design == Design::windows) {
+    for (std::uint64_t round = 0; round < plan_.trials; ++round) ASSAY_TRY(run_set(round));
+    return {};
+  }
+  for (const Turn& turn :
+       order_of_trials(plan_.design, plan_.arms.size(), plan_.trials, plan_.seed)) {
+    ASSAY_TRY(run_single(turn));
+  }
+  return {};
+}
+
+Result<nlohmann::json> Run::load_raw(const TrialEntry& trial) const {
+  const std::string path = actual_path(place_, trial.raw_path);
+  auto text = read_whole_file(path);
+  if (!text) return fail(Error(ErrorKind::ledger, "the raw record of a trial is missing").at(path));
+  if (sha256_hex(*text) != trial.raw_sha256) {
+    return fail(
+        Error(ErrorKind::ledger, "the raw record differs from the digest in the ledger").at(path));
+  }
+  auto raw = nlohmann::json::parse(*text, nullptr, false);
+  if (raw.is_discarded()) return fail(Error(ErrorKind::ledger, "no JSON").at(path));
+  return raw;
+}
+
+Result<RunOutcome> Run::judge() {
+  VerdictInput input{plan_,
+                     *state_,
+                     request_.registered ? "registered" : "exploratory",
+                     stream_digest_,
+                     warnings_,
+                     void_reasons_,
+                     [this](const TrialEntry& trial) { return load_raw(trial); }};
+  auto verdict = make_verdict(input);
+  if (!verdict) return fail(verdict.error());
+  const auto hash = ledger_->append("verdict", *verdict);
+  if (!hash) return fail(hash.error());
+  RunOutcome outcome;
+  outcome.ledger_path = ledger_->path();
+  outcome.result = place_.result;
+  outcome.directory = place_.directory;
+  outcome.resumed = place_.resumed;
+  outcome.head = *hash;
+  outcome.end = end_of(*verdict);
+  outcome.verdict = std::move(*verdict);
+  return outcome;
+}
+
+Result<RunOutcome> Run::go() {
+  ASSAY_TRY(prepare());
+  for (const std::string& note : plan_.notes) observer_.note(note);
+  if (std::string warning = services_.flush_warning(plan_.root); !warning.empty()) {
+    observer_.note(warning);
+    warnings_.push_back(std::move(warning));
+  }
+  observer_.run_begins(plan_.name, trials_done(), plan_.arms.size() * plan_.trials);
+  if (Status status = run_turns(); !status) {
+    const ErrorKind kind = status.error().kind();
+    if (kind == ErrorKind::internal) {  // what was measured may not be judged
+      void_reasons_.push_back(status.error().what());
+      const auto verdict = judge();
+      observer_.run_ends();
+      return verdict ? Result<RunOutcome>(fail(status.error())) : verdict;
+    }
+    if (kind != ErrorKind::void_experiment) return fail(stopped(status.error()).error());
+  }
+  observer_.run_ends();
+  return judge();
+}
+
+}  // namespace
+
+Result<RunOutcome> run_experiment(const Plan& plan, const RunRequest& request,
+                                  const RunServices& services, const std::atomic<bool>& stop,
+                                  RunObserver& observer) {
+  return Run(plan, request, services, stop, observer).go();
+}
+
+}  // namespace assay
