@@ -17,14 +17,18 @@ std::uint64_t block(std::uint64_t start, std::uint64_t position) {
 
 void fill_blocks(std::uint64_t start, char* out, std::size_t bytes) {
   std::size_t done = 0;
-  for (std::uint64_t position = 0; done + 8 <= bytes; done += 8, ++position) {
+  std::uint64_t position = 0;
+  for (; done + 8 <= bytes; done += 8, ++position) {
     const std::uint64_t word = block(start, position);
     std::memcpy(out + done, &word, 8);
   }
-  if (done < bytes) {
-    const std::uint64_t word = block(start, done / 8);
-    std::memcpy(out + done, &word, bytes - done);
+  std::uint64_t word = block(start, position);
+  if (bytes - done >= 4) {  // sizes known to the compiler: no call for the last few bytes
+    std::memcpy(out + done, &word, 4);
+    word >>= 32;
+    done += 4;
   }
+  for (; done < bytes; ++done, word >>= 8) out[done] = static_cast<char>(word);
 }
 
 bool equal_blocks(std::uint64_t start, const char* bytes, std::size_t size) {
@@ -75,7 +79,7 @@ void KeyCodec::encode_bytes(std::uint64_t index, char* out) const {
               spec_.bytes - spec_.prefix.size() - number_bytes_);
 }
 
-bool KeyCodec::decode(std::string_view key, std::uint64_t& index) const {
+bool KeyCodec::decode_bytes(std::string_view key, std::uint64_t& index) const {
   if (key.size() != spec_.bytes || !key.starts_with(spec_.prefix)) return false;
   key.remove_prefix(spec_.prefix.size());
   std::uint64_t big_endian = 0;
@@ -120,9 +124,18 @@ void ValueCodec::encode(std::uint64_t index, std::uint64_t version, char* out) c
   const std::size_t noise = noise_bytes(bytes);
   const std::size_t tag = tag_bytes(bytes);
   const std::uint64_t tag_word = tag_of(index);
-  std::memcpy(out, &tag_word, tag);
-  fill_blocks(derive_seed(contents_seed_ ^ tag_word, version), out + tag, noise - tag);
-  std::memset(out + noise, 0, bytes - noise);
+  const std::uint64_t contents = contents_of(tag_word, version);
+  if (bytes >= 16) {
+    std::memcpy(out, &tag_word, 8);
+    fill_blocks(contents, out + 8, noise - 8);
+    if (noise < bytes) std::memset(out + noise, 0, bytes - noise);
+    return;
+  }
+  char both[16];
+  std::memcpy(both, &tag_word, 8);
+  const std::uint64_t first = block(contents, 0);
+  std::memcpy(both + tag, &first, 8);
+  std::memcpy(out, both, bytes);
 }
 
 bool ValueCodec::matches(std::uint64_t index, std::uint64_t version, std::string_view value) const {
@@ -130,8 +143,7 @@ bool ValueCodec::matches(std::uint64_t index, std::uint64_t version, std::string
   if (value.size() != bytes || !belongs_to(index, value)) return false;
   const std::size_t noise = noise_bytes(bytes);
   const std::size_t tag = tag_bytes(bytes);
-  return equal_blocks(derive_seed(contents_seed_ ^ tag_of(index), version), value.data() + tag,
-                      noise - tag) &&
+  return equal_blocks(contents_of(tag_of(index), version), value.data() + tag, noise - tag) &&
          all_zero(value.data() + noise, bytes - noise);
 }
 

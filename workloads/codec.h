@@ -26,11 +26,19 @@ class KeyCodec {
     }
   }
   /// The index of a key, or false when no index gives these bytes.
-  [[nodiscard]] bool decode(std::string_view key, std::uint64_t& index) const;
+  [[nodiscard]] bool decode(std::string_view key, std::uint64_t& index) const {
+    if (spec_.kind != KeyKind::u64) return decode_bytes(key, index);
+    if (key.size() != 8) return false;
+    std::uint64_t number;
+    __builtin_memcpy(&number, key.data(), sizeof number);
+    index = bijection_.index_of(__builtin_bswap64(number));
+    return true;
+  }
   [[nodiscard]] const KeyBijection& bijection() const { return bijection_; }
 
  private:
   void encode_bytes(std::uint64_t index, char* out) const;
+  [[nodiscard]] bool decode_bytes(std::string_view key, std::uint64_t& index) const;
 
   KeySpec spec_;
   std::uint32_t number_bytes_;
@@ -71,6 +79,9 @@ class ValueCodec {
   static constexpr std::size_t tag_bytes(std::size_t size) { return size >= 16 ? 8 : size / 2; }
   [[nodiscard]] std::uint64_t tag_of(std::uint64_t index) const {
     return mix64(index * 0x9E3779B97F4A7C15ULL + tag_seed_);
+  }
+  [[nodiscard]] std::uint64_t contents_of(std::uint64_t tag, std::uint64_t version) const {
+    return mix64((tag ^ contents_seed_) + version * 0xD6E8FEB86659FD93ULL);
   }
   [[nodiscard]] std::uint32_t drawn_size(std::uint64_t index, std::uint64_t version) const;
   /// Bytes of a value of `size` that are not zero filler.

@@ -26,10 +26,8 @@ class IndexSampler {
     switch (kind_) {
       case DistributionKind::uniform:
         return random.bounded(count_);
-      case DistributionKind::zipfian: {
-        const std::uint64_t rank = zipfian_->draw(random);
-        return scrambled_ ? order_.forward(rank) : rank;
-      }
+      case DistributionKind::zipfian:
+        return draw_zipfian(random);
       case DistributionKind::latest:
         return zipfian_->draw(random);
       case DistributionKind::sequential:
@@ -41,6 +39,11 @@ class IndexSampler {
     }
     return 0;
   }
+  [[nodiscard]] std::uint64_t draw_zipfian(Random& random) const {
+    const std::uint64_t rank = zipfian_->draw(random);
+    return scrambled_ ? order_.forward(rank) : rank;
+  }
+  [[nodiscard]] DistributionKind kind() const { return kind_; }
   [[nodiscard]] bool sequential() const { return kind_ == DistributionKind::sequential; }
   /// The cursor before it moves by `step`, modulo the key count.
   [[nodiscard]] std::uint64_t advance(std::uint64_t step) {

@@ -142,18 +142,20 @@ RunSource::RunSource(const Workload& workload, std::uint64_t seed, std::size_t p
   for (std::size_t kind = 0; kind < kOpKinds; ++kind) {
     if (role.mix[kind] <= 0.0) continue;
     sum += role.mix[kind];
-    kinds_[kind_count_] = static_cast<OpKind>(kind);
+    const auto named = static_cast<OpKind>(kind);
+    points_only_ = points_only_ && named != OpKind::batch && named != OpKind::rollback;
+    kinds_[kind_count_] = named;
     thresholds_[kind_count_++] = threshold_of(sum);
   }
   ASSAY_CHECK(kind_count_ > 0, "a role does something");
   thresholds_[kind_count_ - 1] = ~std::uint64_t{0};  // rounding must not leave a gap
 }
 
-OpKind RunSource::draw_kind() {
+inline OpKind RunSource::draw_kind(Random& random) const {
   if (kind_count_ == 1) return kinds_[0];
-  const std::uint64_t draw = random_.next();
+  const std::uint64_t draw = random.next();
   std::size_t at = 0;
-  while (at + 1 < kind_count_ && draw >= thresholds_[at]) ++at;
+  for (std::size_t kind = 0; kind + 1 < kind_count_; ++kind) at += draw >= thresholds_[kind];
   return kinds_[at];
 }
 
@@ -162,63 +164,98 @@ std::uint64_t RunSource::newest(std::uint64_t age) const {
   return count_ - 1 - (age - inserted_);
 }
 
-std::uint64_t RunSource::draw_any(std::uint64_t step) {
-  const std::uint64_t drawn = sampler_.draw(random_, step);
+std::uint64_t RunSource::owned(std::uint64_t index) const {
+  // Past the loaded keys are the thread's own inserts; a cursor walks over own keys already.
+  if (writers_ == 1 || index >= count_ || sampler_.sequential()) return index;
+  const std::uint64_t own = index - index % writers_ + writer_;
+  return own < count_ ? own : own - writers_;
+}
+
+template <class Draw>
+[[gnu::always_inline]] inline void RunSource::draw_point(Random& random, Point& point, OpKind kind,
+                                                         const Draw& draw) {
+  const std::uint32_t version = version_at(version_base_, ordinal_);
+  ++ordinal_;
+  point.kind = kind;
+  point.entries = 1;
+  if (kind == OpKind::insert) {
+    point.version = version;
+    point.index = inserts_.first + writer_ + inserted_ * writers_;
+    ++inserted_;
+    return;
+  }
+  if (kind == OpKind::scan || kind == OpKind::reverse_scan) {
+    point.entries = scan_min_;
+    if (scan_min_ != scan_max_) {
+      point.entries +=
+          static_cast<std::uint32_t>(random.bounded(std::uint64_t{scan_max_} - scan_min_ + 1));
+    }
+  }
+  std::uint64_t index = draw(random, point.entries);
+  if (writers_ > 1 && is_write(kind)) index = owned(index);
+  if (kind == OpKind::reverse_scan && sampler_.sequential()) index = count_ - 1 - index;
+  point.index = index;
+  point.version = is_write(kind) && kind != OpKind::erase ? version : 0;
+}
+
+template <class Draw>
+void RunSource::draw_all(std::span<Point> points, const Draw& draw) {
+  Random random = random_;  // a local copy stays in registers
+  if (kind_count_ == 1) {
+    for (Point& point : points) draw_point(random, point, kinds_[0], draw);
+  } else {
+    for (Point& point : points) {
+      const OpKind kind = draw_kind(random);
+      draw_point(random, point, kind, draw);
+    }
+  }
+  random_ = random;
+}
+
+std::size_t RunSource::draw(std::span<Point> points) {
+  points = points.first(std::min<std::uint64_t>(points.size(), limit_ - ordinal_));
+  // One loop for each of the common distributions, so that its draw is compiled into the loop.
+  if (sampler_.kind() == DistributionKind::uniform) {
+    draw_all(points,
+             [count = count_](Random& random, std::uint64_t) { return random.bounded(count); });
+  } else if (sampler_.kind() == DistributionKind::zipfian) {
+    draw_all(points, [&sampler = sampler_](Random& random, std::uint64_t) {
+      return sampler.draw_zipfian(random);
+    });
+  } else {
+    draw_all(points, [this](Random& random, std::uint64_t step) { return draw_any(random, step); });
+  }
+  return points.size();
+}
+
+std::uint64_t RunSource::draw_any(Random& random, std::uint64_t step) {
+  const std::uint64_t drawn = sampler_.draw(random, step);
   if (latest_) return newest(drawn);
   // The cursor of a writing thread walks over its own keys.
   return sampler_.sequential() && writers_ > 1 ? drawn * writers_ + writer_ : drawn;
 }
 
-std::uint64_t RunSource::draw_owned() {
-  const std::uint64_t index = draw_any(1);
-  if (writers_ == 1 || index >= count_ || sampler_.sequential()) return index;
-  const std::uint64_t owned = index - index % writers_ + writer_;
-  return owned < count_ ? owned : owned - writers_;
-}
-
 bool RunSource::next(LogicalOperation& operation) {
   if (ordinal_ == limit_) return false;
-  const OpKind kind = draw_kind();
+  const OpKind kind = draw_kind(random_);
   operation.kind = kind;
-  operation.entries = 1;
-  operation.version = is_write(kind) ? version_at(version_base_, ordinal_) : 0;
   operation.batch = {};
-  ++ordinal_;
-  switch (kind) {
-    case OpKind::read:
-      operation.index = draw_any(1);
-      break;
-    case OpKind::scan:
-    case OpKind::reverse_scan:
-      operation.entries = scan_min_ == scan_max_
-                              ? scan_min_
-                              : scan_min_ + static_cast<std::uint32_t>(random_.bounded(
-                                                std::uint64_t{scan_max_} - scan_min_ + 1));
-      operation.index = draw_any(operation.entries);
-      if (kind == OpKind::reverse_scan && sampler_.sequential() && operation.index < count_) {
-        operation.index = count_ - 1 - operation.index;
-      }
-      break;
-    case OpKind::insert:
-      operation.index = inserts_.first + writer_ + inserted_ * writers_;
-      ++inserted_;
-      break;
-    case OpKind::erase:
-      operation.version = 0;
-      [[fallthrough]];
-    case OpKind::update:
-    case OpKind::read_modify_write:
-      operation.index = draw_owned();
-      break;
-    case OpKind::batch:
-    case OpKind::rollback:
-      indices_.clear();
-      for (std::uint32_t i = 0; i < batch_keys_; ++i) indices_.push_back(draw_owned());
-      operation.entries = batch_keys_;
-      operation.index = indices_.front();
-      operation.batch = indices_;
-      break;
+  if (kind != OpKind::batch && kind != OpKind::rollback) {
+    Point point;
+    draw_point(random_, point, kind,
+               [this](Random& random, std::uint64_t step) { return draw_any(random, step); });
+    operation.index = point.index;
+    operation.entries = point.entries;
+    operation.version = point.version;
+    return true;
   }
+  indices_.clear();
+  for (std::uint32_t i = 0; i < batch_keys_; ++i) indices_.push_back(owned(draw_any(random_, 1)));
+  operation.entries = batch_keys_;
+  operation.index = indices_.front();
+  operation.batch = indices_;
+  operation.version = version_at(version_base_, ordinal_);
+  ++ordinal_;
   return true;
 }
 

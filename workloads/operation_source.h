@@ -28,6 +28,14 @@ struct LogicalOperation {
   std::span<const std::uint64_t> batch;  ///< batch and rollback: indices; valid until next()
 };
 
+/// An operation on one key, or a scan: what is left of a LogicalOperation without batches.
+struct Point {
+  std::uint64_t index = 0;
+  std::uint32_t entries = 1;
+  std::uint32_t version = 0;
+  OpKind kind = OpKind::read;
+};
+
 /// Fresh indices of a phase. A phase that inserts has [first, first + span) to itself: keys.count
 /// for the first such phase, behind the phases before it for the next ones.
 struct InsertRange {
@@ -75,16 +83,26 @@ class RunSource final : public OperationSource {
  public:
   RunSource(const Workload& workload, std::uint64_t seed, std::size_t phase, std::uint32_t thread);
   bool next(LogicalOperation& operation) override;
+  /// True when the role has no batches and no rollbacks; then draw() may stand in for next().
+  [[nodiscard]] bool points_only() const { return points_only_; }
+  /// The next operations, as next() would give them, but many at once; fewer only at the end.
+  [[nodiscard]] std::size_t draw(std::span<Point> points);
 
  private:
-  [[nodiscard]] OpKind draw_kind();
-  [[nodiscard]] std::uint64_t draw_any(std::uint64_t step);
-  [[nodiscard]] std::uint64_t draw_owned();
+  [[nodiscard]] OpKind draw_kind(Random& random) const;
+  [[nodiscard]] std::uint64_t draw_any(Random& random, std::uint64_t step);
+  /// The index of this thread's own that stands for `index` when it writes.
+  [[nodiscard]] std::uint64_t owned(std::uint64_t index) const;
+  template <class Draw>
+  void draw_point(Random& random, Point& point, OpKind kind, const Draw& draw);
+  template <class Draw>
+  void draw_all(std::span<Point> points, const Draw& draw);
   [[nodiscard]] std::uint64_t newest(std::uint64_t rank) const;
 
   Random random_;
   IndexSampler sampler_;
   bool latest_;
+  bool points_only_ = true;
   std::array<std::uint64_t, kOpKinds> thresholds_{};  ///< cumulative, for one draw
   std::array<OpKind, kOpKinds> kinds_{};
   std::size_t kind_count_ = 0;

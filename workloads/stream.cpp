@@ -56,8 +56,16 @@ class EncodingStream final : public Stream {
     }
     chunk.operations.resize(max_operations);
     chunk.mutations.clear();
-    std::size_t filled = 0;
     next_byte_ = chunk.bytes.data();
+    std::size_t filled = 0;
+    if constexpr (std::is_same_v<Source, RunSource>) {
+      if (source_.points_only()) {
+        filled = fill_points(chunk, max_operations);
+        chunk.operations.resize(filled);
+        position_ += filled;
+        return;
+      }
+    }
     const char* const last_start = chunk.bytes.data() + chunk.bytes.size() - largest_bytes_;
     while (filled < max_operations && next_byte_ <= last_start) {
       if (!source_.next(logical_)) break;
@@ -89,6 +97,46 @@ class EncodingStream final : public Stream {
     }
     operation.key = chunk.mutations[operation.first_mutation].key;
   }
+  /// The short cut for single-key operations: draw all, then encode all keys, then all values, each
+  /// in a loop without branches that cannot be predicted.
+  std::size_t fill_points(Chunk& chunk, std::size_t max_operations) {
+    const std::size_t room = chunk.bytes.size() / largest_bytes_;
+    const std::size_t wanted = std::min(max_operations, room);
+    if (points_.size() < wanted) {
+      points_.resize(wanted);
+      puts_.resize(wanted + 1);
+    }
+    const std::size_t drawn = source_.draw({points_.data(), wanted});
+    const std::size_t key_bytes = keys_.size();
+    std::size_t puts = 0;
+    char* next_byte = next_byte_;
+    Operation* const operations = chunk.operations.data();
+    for (std::size_t i = 0; i < drawn; ++i) {
+      const Point& point = points_[i];
+      keys_.encode(point.index, next_byte);
+      operations[i] = Operation{.kind = point.kind,
+                                .entries = point.entries,
+                                .key = {next_byte, key_bytes},
+                                .value = {},
+                                .first_mutation = 0,
+                                .index = point.index,
+                                .due_ns = 0};
+      next_byte += key_bytes;
+      puts_[puts] = static_cast<std::uint32_t>(i);
+      puts += point.version != 0;
+    }
+    for (std::size_t put = 0; put < puts; ++put) {
+      const Point& point = points_[puts_[put]];
+      const std::uint32_t bytes = values_.size(point.index, point.version);
+      values_.encode(point.index, point.version, next_byte);
+      operations[puts_[put]].value = {next_byte, bytes};
+      next_byte += bytes;
+    }
+    if (schedule_.open()) {
+      for (std::size_t i = 0; i < drawn; ++i) operations[i].due_ns = schedule_.next();
+    }
+    return drawn;
+  }
   std::string_view encode_key(std::uint64_t index) {
     keys_.encode(index, next_byte_);
     const std::string_view key(next_byte_, keys_.size());
@@ -108,6 +156,8 @@ class EncodingStream final : public Stream {
   std::size_t largest_bytes_;  ///< of one operation
   Schedule schedule_;
   LogicalOperation logical_;
+  std::vector<Point> points_;
+  std::vector<std::uint32_t> puts_;  ///< positions of the operations that carry a value
   char* next_byte_ = nullptr;
   std::uint64_t position_ = 0;
 };

@@ -8,7 +8,7 @@
 namespace assay {
 namespace {
 
-constexpr std::uint64_t kSingleRanks = 256;
+constexpr std::uint64_t kSingleRanks = 64;
 constexpr std::uint64_t kExactTerms = 64;
 
 /// Integral of x^-theta from a to b, without cancellation near theta = 1.
@@ -44,11 +44,11 @@ ZipfianSampler::ZipfianSampler(std::uint64_t count, double theta) : theta_(theta
   std::vector<double> weights;
   std::uint64_t rank = 1;
   for (; rank <= std::min(count, kSingleRanks); ++rank) {
-    ranges_.push_back({rank, 1, 0});
+    ranges_.push_back({rank, 1, ~std::uint64_t{0}});
     weights.push_back(std::pow(static_cast<double>(rank), -theta));
   }
   while (rank <= count) {
-    const std::uint64_t last = std::min(count, rank + rank / 8);
+    const std::uint64_t last = std::min(count, rank + rank / 16);
     const double least = std::pow(static_cast<double>(rank) / static_cast<double>(last), theta);
     ranges_.push_back({rank, last - rank + 1, threshold_of(least)});
     weights.push_back(zipfian_weight(rank, last, theta));
@@ -82,16 +82,17 @@ void ZipfianSampler::build_alias(std::vector<double> weights) {
   }
 }
 
-std::uint64_t ZipfianSampler::draw_in(const Range& range, Random& random) const {
-  while (true) {
-    const Wide product = static_cast<Wide>(random.next()) * range.ranks;
-    const std::uint64_t rank = range.first + static_cast<std::uint64_t>(product >> 64);
-    const auto fraction = static_cast<std::uint64_t>(product);
-    if (fraction < range.sure) return rank - 1;
+std::uint64_t ZipfianSampler::settle(const Range& range, std::uint64_t rank, std::uint64_t fraction,
+                                     Random& random) const {
+  while (fraction > range.sure) {
     const double accepted =
         std::pow(static_cast<double>(range.first) / static_cast<double>(rank), theta_);
-    if (static_cast<double>(fraction) * 0x1p-64 < accepted) return rank - 1;
+    if (static_cast<double>(fraction) * 0x1p-64 < accepted) break;
+    const Wide place = static_cast<Wide>(random.next()) * range.ranks;
+    rank = range.first + static_cast<std::uint64_t>(place >> 64);
+    fraction = static_cast<std::uint64_t>(place);
   }
+  return rank - 1;
 }
 
 }  // namespace assay
