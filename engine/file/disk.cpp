@@ -1,5 +1,6 @@
 #include "engine/file/disk.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <utility>
@@ -32,6 +33,7 @@ AlignedBuffer::~AlignedBuffer() {
 void AlignedBuffer::grow(std::size_t bytes, std::size_t kept) {
   if (bytes <= size_) return;
   AlignedBuffer larger(std::max(bytes, size_ * 2));
+  kept = std::min(kept, size_);
   if (kept > 0) std::memcpy(larger.data_, data_, kept);
   *this = std::move(larger);
 }

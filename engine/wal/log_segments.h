@@ -1,0 +1,73 @@
+// The files of the log: made ahead of need, filled with zeros that were WRITTEN (a file that grows
+// or whose space was only reserved costs a journal commit at every sync), and recycled.
+//
+// A segment's header is durable before its first frame is written (invariant I3), and the frames of
+// a segment are durable before the next segment's header is written (invariant I2): recovery takes
+// a header as proof that everything before its first LSN was durable.
+// Threads: calls must not overlap; the log writer's user sees to that.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "engine/file/disk.h"
+#include "engine/wal/log_format.h"
+
+namespace lode {
+
+/// How log writes become durable. Stored in the root, fixed for the life of a store.
+enum class LogMethod : std::uint8_t {
+  fdatasync = 0,     ///< write, then fdatasync
+  dsync = 1,         ///< O_DSYNC
+  direct_dsync = 2,  ///< O_DIRECT and O_DSYNC
+};
+[[nodiscard]] std::string_view to_string(LogMethod method);
+
+struct Segment {
+  std::uint64_t slot = 0;
+  SegmentHeader header;
+};
+
+class LogSegments {
+ public:
+  /// `capacity`: bytes for frames in an ordinary segment, a multiple of 4,096.
+  LogSegments(Disk& disk, std::uint64_t store_id, LogMethod method, std::uint64_t capacity);
+
+  /// Takes over what recovery found. `live` in order of serial; `free_slots` may hold anything.
+  void adopt(std::vector<Segment> live, const std::vector<std::uint64_t>& free_slots);
+
+  /// Makes spare segments until there are `count`, each durable with its name.
+  Status prepare_spares(std::size_t count);
+
+  /// Makes the next segment live, with room for `frame_bytes` at least, and its header durable.
+  /// Returns the file to write frames to.
+  Result<std::unique_ptr<File>> activate(Epoch epoch, Lsn first_lsn, std::uint32_t chain,
+                                         std::uint64_t frame_bytes);
+
+  /// Segments that end at or below `lsn` become spares, or are removed beyond `keep_spares`.
+  Status recycle_below(Lsn lsn, std::size_t keep_spares);
+
+  [[nodiscard]] const std::deque<Segment>& live() const { return live_; }
+  [[nodiscard]] std::size_t spares() const { return spare_slots_.size(); }
+
+ private:
+  Status create(std::uint64_t slot, std::uint64_t capacity);
+  [[nodiscard]] OpenMode mode() const;
+
+  Disk& disk_;
+  std::uint64_t store_id_;
+  LogMethod method_;
+  std::uint64_t capacity_;
+  std::deque<Segment> live_;
+  std::vector<std::uint64_t> spare_slots_;
+  std::vector<std::uint64_t> unusable_slots_;  // of another size: removed at the next chance
+  std::uint64_t next_slot_ = 1;
+  std::uint64_t next_serial_ = 1;
+};
+
+/// Times the methods on a scratch file and returns the fastest that works here; fdatasync when
+/// none of the others does. Leaves no file behind.
+[[nodiscard]] Result<LogMethod> probe_log_method(Disk& disk);
+
+}  // namespace lode
