@@ -37,11 +37,16 @@ struct TrialRequest {
   std::string log_path;  ///< the children's stdout and stderr are appended here
   std::uint64_t timeout_ms = 600'000;
   bool validate = true;
+  /// The program that is run as `BINARY worker REQUEST-FILE`; empty = the running one.
+  std::string binary;
+  /// Void when other processes used more CPUs than this on average during a timed phase; 0 = no
+  /// limit. What they used is recorded in any case.
+  double max_foreign_cpus = 0.0;
 };
 
 struct Progress {
-  std::string what;          ///< "load", "run", ...
-  double fraction = 0.0;     ///< of the trial, 0 to 1
+  std::string what;       ///< "load", "run", ...
+  double fraction = 0.0;  ///< of the trial, 0 to 1
 };
 using OnProgress = std::function<void(const Progress&)>;
 
@@ -54,6 +59,8 @@ struct WindowPlan {
   std::uint64_t operations = 10;  ///< a window
   std::uint64_t windows = 20;     ///< an arm
   std::uint64_t seed = 1;         ///< of the order
+  /// Void when an idle arm used more than this share of one CPU while another one was active.
+  double max_idle_cpu_fraction = 0.1;
 };
 
 /// The `windows` design: one process an arm, all loaded and open, one active at a time. Returns

@@ -1,0 +1,223 @@
+#include "harness/trial/child_process.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstring>
+#include <fstream>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+#include <boost/process/args.hpp>
+#include <boost/process/child.hpp>
+#include <boost/process/exe.hpp>
+#include <boost/process/extend.hpp>
+#include <boost/process/posix.hpp>
+
+namespace assay {
+namespace {
+
+namespace bp = boost::process;
+
+class Fd {
+ public:
+  explicit Fd(int fd = -1) : fd_(fd) {}
+  Fd(Fd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  Fd& operator=(Fd&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  Fd(const Fd&) = delete;
+  Fd& operator=(const Fd&) = delete;
+  ~Fd() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  [[nodiscard]] int get() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+struct Pipe {
+  Fd read;
+  Fd write;
+};
+
+Result<Pipe> make_pipe() {
+  std::array<int, 2> ends{};
+  // Close-on-exec: another child started meanwhile must not hold this one's pipe open.
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return fail(system_error("cannot make a pipe", errno));
+  return Pipe{Fd(ends[0]), Fd(ends[1])};
+}
+
+/// The last line that is not blank of what was added to a log since `offset`.
+std::string last_line_since(const std::string& path, off_t offset) {
+  std::ifstream file(path);
+  file.seekg(0, std::ios::end);
+  constexpr off_t kTail = 4096;
+  const off_t end = file.tellg();
+  file.seekg(std::max(offset, end - kTail));
+  std::string line;
+  std::string last;
+  while (std::getline(file, line))
+    if (line.find_first_not_of(" \t\r") != std::string::npos) last = line;
+  return last;
+}
+
+class PosixChild final : public ChildProcess {
+ public:
+  PosixChild(bp::child child, Fd to_child, Fd from_child, std::string log_path, off_t log_offset)
+      : child_(std::move(child)),
+        pid_(child_.id()),
+        to_child_(std::move(to_child)),
+        from_child_(std::move(from_child)),
+        log_path_(std::move(log_path)),
+        log_offset_(log_offset) {}
+
+  ~PosixChild() override {
+    if (!reaped_) end_now(0);
+  }
+
+  Event next(std::string& line, int timeout_ms) override {
+    const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(timeout_ms);
+    for (;;) {
+      const std::size_t end = buffer_.find('\n');
+      if (end != std::string::npos) {
+        line = buffer_.substr(0, end);
+        buffer_.erase(0, end + 1);
+        return Event::line;
+      }
+      if (ended_) return Event::ended;
+      const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
+          until - std::chrono::steady_clock::now());
+      if (left.count() < 0) return Event::nothing;
+      pollfd waiting{from_child_.get(), POLLIN, 0};
+      const int ready = ::poll(&waiting, 1, static_cast<int>(left.count()));
+      if (ready == 0) return Event::nothing;
+      if (ready < 0) {
+        if (errno == EINTR) return Event::nothing;  // let the caller look at its stop flag
+        return Event::ended;
+      }
+      std::array<char, 4096> chunk{};
+      const ssize_t got = ::read(from_child_.get(), chunk.data(), chunk.size());
+      if (got <= 0)
+        ended_ = got == 0 || errno != EINTR;
+      else
+        buffer_.append(chunk.data(), static_cast<std::size_t>(got));
+    }
+  }
+
+  bool send(const std::string& line) override {
+    const std::string text = line + "\n";
+    // The write may meet a closed pipe: the signal is held back for this call.
+    sigset_t broken_pipe;
+    sigset_t before;
+    sigemptyset(&broken_pipe);
+    sigaddset(&broken_pipe, SIGPIPE);
+    ::pthread_sigmask(SIG_BLOCK, &broken_pipe, &before);
+    const ssize_t sent = ::write(to_child_.get(), text.data(), text.size());
+    if (sent < 0 && errno == EPIPE) {
+      const timespec now{};
+      ::sigtimedwait(&broken_pipe, nullptr, &now);
+    }
+    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    return sent == static_cast<ssize_t>(text.size());
+  }
+
+  void end_now(int grace_ms) override {
+    if (reaped_) return;
+    std::error_code ignored;
+    if (grace_ms > 0) {
+      ::kill(-pid_, SIGTERM);
+      if (child_.wait_for(std::chrono::milliseconds(grace_ms), ignored)) {
+        reaped_ = true;
+        ::kill(-pid_, SIGKILL);  // what it may have started
+        return;
+      }
+    }
+    ::kill(-pid_, SIGKILL);
+    child_.wait(ignored);
+    reaped_ = true;
+  }
+
+  std::string wait() override {
+    std::error_code code;
+    if (!reaped_) child_.wait(code);
+    reaped_ = true;
+    const int status = child_.native_exit_code();
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return {};
+    std::string how = WIFSIGNALED(status)
+                          ? fmt::format("killed by signal {} ({})", WTERMSIG(status),
+                                        ::strsignal(WTERMSIG(status)))
+                          : fmt::format("exit status {}", WEXITSTATUS(status));
+    if (WIFEXITED(status) && WEXITSTATUS(status) == kNotStarted)
+      how = "the parent died before the child began";
+    const std::string last =
+        log_path_.empty() ? std::string() : last_line_since(log_path_, log_offset_);
+    if (!last.empty()) how += fmt::format("; last line of its log: {}", last);
+    return how;
+  }
+
+  [[nodiscard]] pid_t pid() const override { return pid_; }
+
+  static constexpr int kNotStarted = 120;
+
+ private:
+  bp::child child_;
+  pid_t pid_;
+  Fd to_child_;
+  Fd from_child_;
+  std::string log_path_;
+  off_t log_offset_;
+  std::string buffer_;
+  bool ended_ = false;
+  bool reaped_ = false;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<ChildProcess>> ChildProcess::start(const std::string& binary,
+                                                          const std::vector<std::string>& arguments,
+                                                          const std::string& log_path) {
+  Result<Pipe> in = make_pipe();
+  if (!in) return fail(in.error());
+  Result<Pipe> out = make_pipe();
+  if (!out) return fail(out.error());
+  const Fd log(::open(log_path.empty() ? "/dev/null" : log_path.c_str(),
+                      O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
+  if (log.get() < 0)
+    return fail(system_error("cannot open the log of a trial", errno).at(log_path));
+  const off_t log_offset = ::lseek(log.get(), 0, SEEK_END);
+  const pid_t parent = ::getpid();
+  const auto in_child = [parent](auto&) {
+    ::setpgid(0, 0);
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    sigset_t none;  // a mask of the parent's thread must not keep SIGTERM from the child
+    sigemptyset(&none);
+    ::sigprocmask(SIG_SETMASK, &none, nullptr);
+    if (::getppid() != parent) ::_exit(PosixChild::kNotStarted);  // it died before the line above
+  };
+  std::error_code code;
+  bp::child child(
+      bp::exe = binary, bp::args = arguments, bp::posix::fd.bind(STDIN_FILENO, in->read.get()),
+      bp::posix::fd.bind(STDOUT_FILENO, out->write.get()),
+      bp::posix::fd.bind(STDERR_FILENO, log.get()), bp::extend::on_exec_setup = in_child, code);
+  if (code)
+    return fail(Error(ErrorKind::environment, "cannot start a child process: " + code.message())
+                    .at(binary));
+  // The child does the same; whoever comes first, the group exists when start() returns.
+  ::setpgid(child.id(), child.id());
+  return std::make_unique<PosixChild>(std::move(child), std::move(in->write), std::move(out->read),
+                                      log_path, log_offset);
+}
+
+}  // namespace assay

@@ -1,0 +1,40 @@
+// A child of a trial: its own process group, lines of text to and from it, its chatter in a log.
+//
+// The kernel kills the child when the thread that started it ends, so that no child outlives a
+// killed parent. Destroying a ChildProcess kills the whole group. One thread uses an object.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "adapters/result.h"
+
+namespace assay {
+
+class ChildProcess {
+ public:
+  enum class Event { line, ended, nothing };
+
+  /// Standard error is appended to `log_path` (made if it is not there; empty = discarded).
+  [[nodiscard]] static Result<std::unique_ptr<ChildProcess>> start(
+      const std::string& binary, const std::vector<std::string>& arguments,
+      const std::string& log_path);
+  virtual ~ChildProcess() = default;
+
+  /// Waits up to `timeout_ms` for a line (without its line feed) or the end of the output.
+  virtual Event next(std::string& line, int timeout_ms) = 0;
+  /// Writes `line` and a line feed. False when the child does not listen any more.
+  virtual bool send(const std::string& line) = 0;
+  /// Asks the group to end (SIGTERM), waits up to `grace_ms`, then kills it.
+  virtual void end_now(int grace_ms) = 0;
+  /// Waits for the end. Empty when the child returned 0, else a sentence: how it died and the last
+  /// line it left in the log.
+  virtual std::string wait() = 0;
+  [[nodiscard]] virtual pid_t pid() const = 0;
+};
+
+}  // namespace assay

@@ -1,0 +1,123 @@
+#include "harness/trial/precheck.h"
+
+#include <sys/statvfs.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "harness/trial/cache_policy.h"
+#include "harness/trial/cpu_pins.h"
+#include "workloads/stream.h"
+
+namespace assay {
+namespace {
+
+/// Stores need more than their data: logs, copies while compacting, pages half full. Three times
+/// the data and a fixed part covers the stores that are compiled in.
+constexpr double kSpaceFactor = 3.0;
+constexpr std::uint64_t kSpaceBase = std::uint64_t{64} << 20;
+
+double mean_value_bytes(const ValueSpec& values) {
+  switch (values.sizes) {
+    case ValueSizes::fixed:
+      return values.bytes;
+    case ValueSizes::uniform:
+      return (static_cast<double>(values.min_bytes) + static_cast<double>(values.max_bytes)) / 2.0;
+    case ValueSizes::lognormal:  // mean of a lognormal with that median
+      return std::min(static_cast<double>(values.max_bytes),
+                      values.bytes * std::exp(values.sigma * values.sigma / 2.0));
+  }
+  return values.bytes;
+}
+
+Status check_operations(const Driver& driver, const Capabilities& can, const Workload& workload) {
+  for (const Phase& phase : workload.phases) {
+    for (const Role& role : phase.roles) {
+      const auto uses = [&](OpKind kind) { return role.mix[static_cast<std::size_t>(kind)] > 0.0; };
+      const auto refuse = [&](OpKind kind, std::string_view lacking) {
+        return fail(
+            Error(ErrorKind::unsupported,
+                  fmt::format("{} cannot run role \"{}\" of phase \"{}\": {} needs {}",
+                              driver.name(), role.name, phase.name, to_string(kind), lacking))
+                .hint("leave the store or the operation out"));
+      };
+      for (const OpKind kind : {OpKind::scan, OpKind::reverse_scan})
+        if (uses(kind) && !can.ordered) return refuse(kind, "an ordered store");
+      if (uses(OpKind::rollback) && !can.rollback)
+        return refuse(OpKind::rollback, "a store that can roll back");
+      if (uses(OpKind::batch) && !can.atomic_batches && !can.reference)
+        return refuse(OpKind::batch, "atomic batches");
+    }
+  }
+  return {};
+}
+
+Status check_space(const Workload& workload, const std::string& directory) {
+  struct statvfs info{};
+  if (::statvfs(directory.c_str(), &info) != 0)
+    return fail(system_error("cannot ask for the free space", errno).at(directory));
+  const std::uint64_t free_bytes = static_cast<std::uint64_t>(info.f_bavail) * info.f_frsize;
+  const std::uint64_t data_bytes = expected_data_bytes(workload);
+  const auto needed =
+      static_cast<std::uint64_t>(static_cast<double>(data_bytes) * kSpaceFactor) + kSpaceBase;
+  if (needed <= free_bytes) return {};
+  return fail(Error(ErrorKind::environment,
+                    fmt::format("workload \"{}\" stores {} MiB of keys and values and needs about "
+                                "{} MiB of disk, but {} MiB are free",
+                                workload.name, data_bytes >> 20, needed >> 20, free_bytes >> 20))
+                  .at(directory)
+                  .hint("free some space, give another benchmark root, or lower keys.count"));
+}
+
+Status check_sizes(const Driver& driver, const Capabilities& can, const Workload& workload) {
+  if (can.max_key_bytes != 0 && workload.keys.bytes > can.max_key_bytes)
+    return fail(ErrorKind::unsupported,
+                fmt::format("{} takes keys of at most {} bytes, the workload has {}", driver.name(),
+                            can.max_key_bytes, workload.keys.bytes));
+  const std::uint64_t largest = workload.values.sizes == ValueSizes::fixed
+                                    ? workload.values.bytes
+                                    : workload.values.max_bytes;
+  if (can.max_value_bytes != 0 && largest > can.max_value_bytes)
+    return fail(ErrorKind::unsupported,
+                fmt::format("{} takes values of at most {} bytes, the workload has up to {}",
+                            driver.name(), can.max_value_bytes, largest));
+  return {};
+}
+
+}  // namespace
+
+std::uint64_t expected_data_bytes(const Workload& workload) {
+  double entries = static_cast<double>(workload.keys.count);
+  for (const Phase& phase : workload.phases)
+    for (const Role& role : phase.roles)
+      entries += role.mix[static_cast<std::size_t>(OpKind::insert)] * role.threads *
+                 static_cast<double>(phase.operations);
+  return static_cast<std::uint64_t>(entries *
+                                    (workload.keys.bytes + mean_value_bytes(workload.values)));
+}
+
+Status check_before_trial(const Driver& driver, DurabilityClass durability,
+                          const Settings& settings, const Workload& workload,
+                          const std::string& directory) {
+  const Capabilities can = driver.capabilities();
+  if (std::ranges::find(can.durability, durability) == can.durability.end()) {
+    std::string valid;
+    for (const DurabilityClass known : can.durability)
+      valid += (valid.empty() ? "" : ", ") + std::string(to_string(known));
+    return fail(Error(ErrorKind::unsupported, fmt::format("{} does not claim durability \"{}\"",
+                                                          driver.name(), to_string(durability)))
+                    .hint("it claims: " + valid));
+  }
+  const Result<Settings> resolved = resolve_settings(driver, durability, settings);
+  if (!resolved) return fail(resolved.error());
+  ASSAY_TRY(check_operations(driver, can, workload));
+  ASSAY_TRY(check_sizes(driver, can, workload));
+  ASSAY_TRY(check_cpus(workload));
+  ASSAY_TRY(check_cold(workload));
+  return check_space(workload, directory);
+}
+
+}  // namespace assay

@@ -1,0 +1,341 @@
+#include "harness/trial/trial_run.h"
+
+#include <time.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include "workloads/stream.h"
+
+namespace assay {
+namespace {
+
+using nlohmann::json;
+
+std::string utc_now() {
+  const std::time_t now = ::time(nullptr);
+  std::tm utc{};
+  ::gmtime_r(&now, &utc);
+  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z", utc.tm_year + 1900, utc.tm_mon + 1,
+                     utc.tm_mday, utc.tm_hour, utc.tm_min, utc.tm_sec);
+}
+
+std::uint64_t ns_since(std::chrono::steady_clock::time_point start) {
+  return static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - start)
+          .count());
+}
+
+bool is_full_disk(const Error& error) {
+  const std::string text = error.message();
+  return text.find("No space left") != std::string::npos ||
+         text.find("disk is full") != std::string::npos ||
+         text.find("MDB_MAP_FULL") != std::string::npos;
+}
+
+/// Errors that would come again in every trial, so that going on is pointless.
+bool is_for_the_caller(const Error& error, bool measuring) {
+  if (error.kind() == ErrorKind::bad_input || error.kind() == ErrorKind::unsupported) return true;
+  return error.kind() == ErrorKind::environment && !measuring && !is_full_disk(error);
+}
+
+}  // namespace
+
+TrialRun::TrialRun(const TrialRequest& request, const std::atomic<bool>& stop, OnProgress progress,
+                   TrialDirectory directory)
+    : request_(request),
+      stop_(stop),
+      progress_(std::move(progress)),
+      directory_(std::move(directory)),
+      segments_(segments_of(request.workload)),
+      begun_(std::chrono::steady_clock::now()),
+      machine_before_(system_snapshot()) {
+  const json nothing = unknown("the trial did not come that far");
+  record_ = {{"schema", 1},
+             {"arm", request.arm.name},
+             {"seed", request.seed},
+             {"started", utc_now()},
+             {"store",
+              {{"name", request.arm.store},
+               {"version", nothing},
+               {"durability", std::string(to_string(request.arm.durability))},
+               {"settings_declared", request.arm.settings},
+               {"settings_effective", nothing},
+               {"counters", nothing}}},
+             {"phases", json::array()},
+             {"recovery_ns", json::array()},
+             {"open_ns", nothing},
+             {"close_ns", nothing},
+             {"drain_ns", nothing},
+             {"space",
+              {{"files", nothing},
+               {"apparent_bytes", nothing},
+               {"allocated_bytes", nothing},
+               {"entries", nothing}}},
+             {"validation", nothing},
+             {"stream_digest", stream_digest(request.workload, request.seed)}};
+}
+
+Result<std::unique_ptr<TrialRun>> TrialRun::make(const TrialRequest& request,
+                                                 const std::atomic<bool>& stop,
+                                                 OnProgress progress) {
+  if (request.workload.phases.empty())
+    return fail(ErrorKind::bad_input,
+                fmt::format("workload \"{}\" has no phases", request.workload.name));
+  remove_stale_trials(request.root);
+  Result<TrialDirectory> directory = TrialDirectory::make(request.root);
+  if (!directory) return fail(directory.error());
+  return std::unique_ptr<TrialRun>(
+      new TrialRun(request, stop, std::move(progress), std::move(*directory)));
+}
+
+WorkerRequest TrialRun::worker_request() const {
+  WorkerRequest worker;
+  worker.store = request_.arm.store;
+  worker.durability = request_.arm.durability;
+  worker.settings = request_.arm.settings;
+  worker.workload = request_.workload;
+  worker.seed = request_.seed;
+  worker.directory = directory_.data();
+  return worker;
+}
+
+Status TrialRun::spawn(const WorkerRequest& worker) {
+  const unsigned number = children_++;
+  WorkerRequest numbered = worker;
+  outcome_path_ = fmt::format("{}/outcome-{}.json", directory_.path(), number);
+  numbered.outcome_path = outcome_path_;
+  task_ = worker.task;
+  const std::string path = fmt::format("{}/request-{}.json", directory_.path(), number);
+  ASSAY_TRY(hand_over_file(path, to_json(numbered).dump()));
+  std::string binary = request_.binary;
+  if (binary.empty()) {
+    std::error_code code;
+    binary = std::filesystem::read_symlink("/proc/self/exe", code);
+    if (code) return fail(system_error("cannot find the running program", code.value()));
+  }
+  child_begun_ = std::chrono::steady_clock::now();
+  Result<std::unique_ptr<ChildProcess>> child =
+      ChildProcess::start(binary, {"worker", path}, request_.log_path);
+  if (!child) return fail(child.error());
+  child_ = std::move(*child);
+  return {};
+}
+
+Status TrialRun::start(std::size_t number, bool windows) {
+  WorkerRequest worker = worker_request();
+  worker.first_phase = segments_.at(number).first;
+  worker.last_phase = segments_.at(number).last;
+  worker.windows = windows;
+  return spawn(worker);
+}
+
+Result<std::optional<json>> TrialRun::pump(const std::string& wanted) {
+  constexpr int kGraceMs = 2000;
+  constexpr int kLookMs = 50;
+  std::string line;
+  for (;;) {
+    if (stop_.load(std::memory_order_relaxed)) {
+      child_->end_now(kGraceMs);
+      return fail(ErrorKind::interrupted, "the trial was stopped");
+    }
+    if (ns_since(begun_) > request_.timeout_ms * 1'000'000) {
+      child_->end_now(kGraceMs);
+      make_void(fmt::format("timed out: the trial took longer than {} ms", request_.timeout_ms));
+      return std::optional<json>{};
+    }
+    const ChildProcess::Event event = child_->next(line, kLookMs);
+    if (event == ChildProcess::Event::ended) return std::optional<json>{};
+    if (event == ChildProcess::Event::nothing) continue;
+    const json message = json::parse(line, nullptr, false);
+    if (!message.is_object()) {
+      child_->end_now(0);
+      return fail(ErrorKind::child, fmt::format("a child said \"{}\" instead of JSON", line));
+    }
+    if (message.contains(wanted)) return std::optional<json>(message[wanted]);
+    if (progress_ && message.contains("progress"))
+      progress_(
+          {message["progress"].value("what", ""), message["progress"].value("fraction", 0.0)});
+  }
+}
+
+Status TrialRun::collect() {
+  const std::string death = child_->wait();
+  child_.reset();
+  if (task_ == WorkerTask::run) run_ns_ += ns_since(child_begun_);
+  if (over()) return {};  // it was ended by us
+  const Result<std::string> text = read_file(outcome_path_);
+  const json outcome = text ? json::parse(*text, nullptr, false) : json();
+  if (outcome.is_object() && outcome.contains("error"))
+    ASSAY_TRY(judge(error_from_json(outcome["error"]), outcome.value("stage", "") == "measuring"));
+  if (!outcome.is_object() || !death.empty()) {
+    make_void(fmt::format("the {} process died: {}",
+                          task_ == WorkerTask::run ? "measured" : "validating",
+                          death.empty() ? "it left no outcome" : death));
+    return {};
+  }
+  return task_ == WorkerTask::run ? take_run(outcome) : take_validation(outcome);
+}
+
+Status TrialRun::judge(const Error& error, bool measuring) {
+  if (is_for_the_caller(error, measuring)) return fail(error);
+  // Validation begins with opening what was closed properly: a store that cannot has lost it all.
+  if (error.kind() == ErrorKind::wrong_contents ||
+      (task_ == WorkerTask::validate && error.kind() == ErrorKind::store))
+    disqualify(error.message());
+  else if (error.kind() == ErrorKind::store)
+    make_void("store error: " + error.message());
+  else
+    make_void(error.message());
+  return {};
+}
+
+Status TrialRun::take_run(const json& outcome) {
+  retains_data_ = outcome.value("retains_data", true);
+  for (const json& phase : outcome.value("phases", json::array())) {
+    phase_ns_ += phase.value("wall_ns", std::uint64_t{0});
+    if (phase.contains("warm_up")) phase_ns_ += phase["warm_up"].value("wall_ns", std::uint64_t{0});
+    record_["phases"].push_back(phase);
+  }
+  for (const json& phase : outcome.value("executed", json::array()))
+    executed_.push_back({phase.at("phase").get<std::size_t>(),
+                         phase.at("operations").get<std::vector<std::uint64_t>>()});
+  if (outcome.contains("open_ns")) {
+    if (record_["open_ns"].is_object())
+      record_["open_ns"] = outcome["open_ns"];
+    else
+      record_["recovery_ns"].push_back(outcome["open_ns"]);
+  }
+  if (outcome.contains("close_ns")) record_["close_ns"] = outcome["close_ns"];
+  if (outcome.contains("store")) record_["store"].update(outcome["store"]);
+  if (outcome.contains("space")) record_["space"].update(outcome["space"]);
+  return {};
+}
+
+Status TrialRun::take_validation(const json& outcome) {
+  if (outcome.contains("open_ns")) record_["recovery_ns"].push_back(outcome["open_ns"]);
+  if (!outcome.contains("validation")) return {};
+  record_["validation"] = outcome["validation"];
+  record_["space"]["entries"] = outcome["validation"]["entries"];
+  if (!outcome["validation"].value("ok", false))
+    disqualify("wrong contents: " + outcome["validation"].value("first_difference", ""));
+  return {};
+}
+
+Status TrialRun::run_segment(std::size_t number) {
+  ASSAY_TRY(start(number, false));
+  const Result<std::optional<json>> ended = pump("ready");
+  if (!ended) return fail(ended.error());
+  return collect();
+}
+
+Status TrialRun::validate() {
+  const auto skip = [&](const std::string& why) {
+    record_["validation"] = unknown(why);
+    record_["space"]["entries"] = unknown(why);
+    return Status{};
+  };
+  if (over()) return skip("the trial was over before its contents could be validated");
+  if (!retains_data_) return skip("the store declares that it retains nothing");
+  if (!request_.validate) return skip("validation was not asked for");
+  if (progress_) progress_({"validate", 1.0});
+  WorkerRequest worker = worker_request();
+  worker.task = WorkerTask::validate;
+  worker.executed = executed_;
+  ASSAY_TRY(spawn(worker));
+  const Result<std::optional<json>> ended = pump("ready");
+  if (!ended) return fail(ended.error());
+  return collect();
+}
+
+void TrialRun::make_void(std::string reason) {
+  if (over()) return;
+  status_ = "void";
+  reason_ = std::move(reason);
+}
+
+void TrialRun::disqualify(std::string reason) {
+  status_ = "disqualified";
+  reason_ = std::move(reason);
+}
+
+void TrialRun::abandon(const std::string& reason) {
+  if (child_) child_->end_now(0);
+  child_.reset();
+  make_void(reason);
+}
+
+json* TrialRun::measured_phase() {
+  const std::size_t measured = measured_phase_index(request_.workload);
+  if (measured == request_.workload.phases.size()) return nullptr;
+  for (json& phase : record_["phases"])
+    if (phase.value("name", "") == request_.workload.phases[measured].name) return &phase;
+  return nullptr;
+}
+
+void TrialRun::note_drain() {
+  std::optional<std::uint64_t> drain_ns;
+  json* last_timed = nullptr;
+  for (json& phase : record_["phases"]) {
+    const std::string kind = phase.value("kind", "");
+    if (kind == "run" && phase.value("timed", false)) {
+      last_timed = &phase;
+      drain_ns.reset();
+    } else if (last_timed && (kind == "sync" || kind == "checkpoint" || kind == "settle")) {
+      drain_ns = drain_ns.value_or(0) + phase.value("wall_ns", std::uint64_t{0});
+    }
+  }
+  if (!drain_ns) {
+    if (!over()) record_["drain_ns"] = unknown("the workload declares no drain after its run");
+    return;
+  }
+  record_["drain_ns"] = *drain_ns;
+  // The debt that the run has left is charged to it, beside the plain figure.
+  const std::uint64_t wall_ns = last_timed->value("wall_ns", std::uint64_t{0}) + *drain_ns;
+  if (wall_ns > 0)
+    (*last_timed)["throughput_with_drain_per_s"] =
+        static_cast<double>(last_timed->value("operations", std::uint64_t{0})) * 1e9 /
+        static_cast<double>(wall_ns);
+}
+
+void TrialRun::judge_machine() {
+  const double limit = request_.max_foreign_cpus;
+  for (const json& phase : record_["phases"]) {
+    if (limit <= 0.0 || !phase.value("timed", false)) continue;
+    const json foreign = phase.value("cpu", json::object()).value("foreign_ns", json());
+    const double wall_ns = phase.value("wall_ns", 0.0);
+    if (!foreign.is_number() || wall_ns < 100e6) continue;  // the kernel counts in steps of 10 ms
+    if (foreign.get<double>() > limit * wall_ns)
+      make_void(fmt::format("other processes used {:.2f} CPUs during phase \"{}\" (limit {:.2f})",
+                            foreign.get<double>() / wall_ns, phase.value("name", ""), limit));
+  }
+  const Result<SystemSnapshot> after = system_snapshot();
+  if (!machine_before_ || !after) {
+    record_["disturbances"] =
+        unknown((machine_before_ ? after : machine_before_).error().message());
+    return;
+  }
+  // Load is judged by phase, above. A clock that follows the load changes between an idle and a
+  // busy moment on any desktop, so only throttling, a suspend or a lost CPU count without a limit.
+  constexpr double kNoLimit = 1e9;
+  SnapshotLimits limits;
+  limits.foreign_cpu_share = kNoLimit;
+  if (limit <= 0.0) limits.frequency_change = limits.steal_share = kNoLimit;
+  const std::vector<std::string> found = disturbances(*machine_before_, *after, limits);
+  record_["disturbances"] = found;
+  if (!found.empty()) make_void("the machine changed: " + found.front());
+}
+
+json TrialRun::finish() {
+  note_drain();
+  judge_machine();
+  record_["status"] = status_;
+  record_["reason"] = reason_;
+  record_["wall_ns"] = ns_since(begun_);
+  record_["fixed_cost_ns"] = run_ns_ > phase_ns_ ? run_ns_ - phase_ns_ : 0;
+  return record_;
+}
+
+}  // namespace assay
