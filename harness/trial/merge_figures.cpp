@@ -41,8 +41,8 @@ void SeriesMerger::add(const LatencyRecorder& recorder) {
   for (std::size_t at = 0; at < recorder.rates().size(); ++at) rates_[at] += recorder.rates()[at];
 }
 
-std::vector<SeriesPoint> SeriesMerger::points() const {
-  std::vector<SeriesPoint> points;
+std::vector<RatePoint> SeriesMerger::points() const {
+  std::vector<RatePoint> points;
   for (std::size_t at = 0; at < slots_.size(); ++at)
     points.push_back({at * (LatencyRecorder::kSlotNs / 1'000'000), slots_[at].operations,
                       p99(slots_[at].latencies, slots_[at].operations)});

@@ -16,7 +16,7 @@ void merge_classes(const LatencyRecorder& recorder, Classes& classes);
 class SeriesMerger {
  public:
   void add(const LatencyRecorder& recorder);
-  [[nodiscard]] std::vector<SeriesPoint> points() const;
+  [[nodiscard]] std::vector<RatePoint> points() const;
   /// Operations by interval without the last one, which is not whole.
   [[nodiscard]] std::vector<double> whole_rates() const;
 

@@ -23,7 +23,7 @@ struct RoleFigures {
   Classes classes;  ///< this role's latencies alone
 };
 
-struct SeriesPoint {
+struct RatePoint {
   std::uint64_t t_ms = 0;  ///< start of the second, from the start of the timed part
   std::uint64_t operations = 0;
   std::uint64_t p99_ns = 0;
@@ -54,7 +54,7 @@ struct PhaseFigures {
   std::vector<RoleFigures> roles;
   std::vector<std::uint64_t> executed;  ///< by thread, warm-up included
   Classes classes;
-  std::vector<SeriesPoint> series;
+  std::vector<RatePoint> series;
   std::vector<double> rates;  ///< operations in each whole LatencyRecorder::kRateNs
   OpenLoopFigures open_loop;
   WarmUpFigures warm_up;

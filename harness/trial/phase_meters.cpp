@@ -23,7 +23,7 @@ struct Span {
     begun_ = true;
   }
   [[nodiscard]] nlohmann::json why() const {
-    return unknown((before ? after : before).error().message());
+    return unknown_figure((before ? after : before).error().message());
   }
 
  private:
@@ -101,8 +101,9 @@ void PhaseMeters::add_to(nlohmann::json& phase) const {
     const BlockCounters used = r.block.difference();
     io["device_write_bytes"] = used.write_bytes;
     io["device_read_bytes"] = used.read_bytes;
-    io["device_flushes"] = used.flushes ? nlohmann::json(*used.flushes)
-                                        : unknown("the kernel counts no flushes for this device");
+    io["device_flushes"] = used.flushes
+                               ? nlohmann::json(*used.flushes)
+                               : unknown_figure("the kernel counts no flushes for this device");
   } else {
     io["device_write_bytes"] = io["device_read_bytes"] = io["device_flushes"] = r.block.why();
   }
@@ -120,13 +121,13 @@ void PhaseMeters::add_to(nlohmann::json& phase) const {
       phase["barriers"][name] = r.barriers.why();
   }
   phase["cpu"]["foreign_ns"] =
-      r.foreign_ns ? nlohmann::json(*r.foreign_ns) : unknown(r.foreign_ns.error().message());
+      r.foreign_ns ? nlohmann::json(*r.foreign_ns) : unknown_figure(r.foreign_ns.error().message());
   if (r.memory) {
     phase["rss"] = {{"peak_bytes", r.memory->peak_bytes}, {"final_bytes", r.memory->now_bytes}};
     // Without the reset the peak is that of the process so far, which is not the phase's.
-    if (!r.peak_reset) phase["rss"]["peak_bytes"] = unknown(r.peak_reset.error().message());
+    if (!r.peak_reset) phase["rss"]["peak_bytes"] = unknown_figure(r.peak_reset.error().message());
   } else {
-    const nlohmann::json why = unknown(r.memory.error().message());
+    const nlohmann::json why = unknown_figure(r.memory.error().message());
     phase["rss"] = {{"peak_bytes", why}, {"final_bytes", why}};
   }
 }

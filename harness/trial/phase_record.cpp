@@ -89,7 +89,8 @@ nlohmann::json trend_record(const std::vector<double>& rates) {
   // The normal approximation of the test's distribution is good from about ten values on.
   constexpr std::size_t kFewest = 10;
   if (rates.size() < kFewest) {
-    const nlohmann::json why = unknown("the timed part is shorter than ten intervals of 100 ms");
+    const nlohmann::json why =
+        unknown_figure("the timed part is shorter than ten intervals of 100 ms");
     return {{"relative_change", why}, {"p", why}, {"flagged", false}};
   }
   // Pairs grow with the square of the values: long phases are tested over wider intervals.
@@ -112,7 +113,7 @@ nlohmann::json cache_record(const Phase& phase, const CacheFigures& figures) {
   nlohmann::json record{{"policy", name_of(phase.cache)}};
   record["resident_fraction"] = figures.resident_fraction
                                     ? nlohmann::json(*figures.resident_fraction)
-                                    : unknown(figures.why_unknown);
+                                    : unknown_figure(figures.why_unknown);
   if (!figures.not_done.empty()) record["not_done"] = figures.not_done;
   return record;
 }
@@ -139,7 +140,7 @@ nlohmann::json phase_record(const Phase& phase, const PhaseFigures& figures) {
                         {"classes", classes_record(role.classes, false)}};
   if (phase.kind != PhaseKind::run) return record;
   nlohmann::json& series = record["series"] = nlohmann::json::array();
-  for (const SeriesPoint& point : figures.series)
+  for (const RatePoint& point : figures.series)
     series.push_back(
         {{"t_ms", point.t_ms}, {"operations", point.operations}, {"p99_ns", point.p99_ns}});
   if (figures.open_loop.open_loop)

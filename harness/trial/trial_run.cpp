@@ -52,7 +52,7 @@ TrialRun::TrialRun(const TrialRequest& request, const std::atomic<bool>& stop, O
       segments_(segments_of(request.workload)),
       begun_(std::chrono::steady_clock::now()),
       machine_before_(system_snapshot()) {
-  const json nothing = unknown("the trial did not come that far");
+  const json nothing = unknown_figure("the trial did not come that far");
   record_ = {{"schema", 1},
              {"arm", request.arm.name},
              {"seed", request.seed},
@@ -233,8 +233,8 @@ Status TrialRun::run_segment(std::size_t number) {
 
 Status TrialRun::validate() {
   const auto skip = [&](const std::string& why) {
-    record_["validation"] = unknown(why);
-    record_["space"]["entries"] = unknown(why);
+    record_["validation"] = unknown_figure(why);
+    record_["space"]["entries"] = unknown_figure(why);
     return Status{};
   };
   if (over()) return skip("the trial was over before its contents could be validated");
@@ -288,7 +288,8 @@ void TrialRun::note_drain() {
     }
   }
   if (!drain_ns) {
-    if (!over()) record_["drain_ns"] = unknown("the workload declares no drain after its run");
+    if (!over())
+      record_["drain_ns"] = unknown_figure("the workload declares no drain after its run");
     return;
   }
   record_["drain_ns"] = *drain_ns;
@@ -314,7 +315,7 @@ void TrialRun::judge_machine() {
   const Result<SystemSnapshot> after = system_snapshot();
   if (!machine_before_ || !after) {
     record_["disturbances"] =
-        unknown((machine_before_ ? after : machine_before_).error().message());
+        unknown_figure((machine_before_ ? after : machine_before_).error().message());
     return;
   }
   // Load is judged by phase, above. A clock that follows the load changes between an idle and a

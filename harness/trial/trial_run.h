@@ -30,7 +30,7 @@ class TrialRun {
                                                               const std::atomic<bool>& stop,
                                                               OnProgress progress);
 
-  [[nodiscard]] const std::vector<Segment>& segments() const { return segments_; }
+  [[nodiscard]] const std::vector<PhaseSegment>& segments() const { return segments_; }
   /// Starts the process of segment `number`.
   [[nodiscard]] Status start(std::size_t number, bool windows);
   /// Handles the child's messages until one has the member `wanted` (which is returned) or the
@@ -73,7 +73,7 @@ class TrialRun {
   const std::atomic<bool>& stop_;
   OnProgress progress_;
   TrialDirectory directory_;
-  std::vector<Segment> segments_;
+  std::vector<PhaseSegment> segments_;
   std::chrono::steady_clock::time_point begun_;
   std::chrono::steady_clock::time_point child_begun_;
   std::unique_ptr<ChildProcess> child_;

@@ -159,7 +159,7 @@ json WindowSet::finish(Member& member) {
     // The phase was cut into pieces with pauses: neither has a meaning then.
     (*phase)["series"] = json::array();
     for (const char* name : {"relative_change", "p"})
-      (*phase)["trend"][name] = unknown("the phase was run in windows");
+      (*phase)["trend"][name] = unknown_figure("the phase was run in windows");
     (*phase)["trend"]["flagged"] = false;
   }
   return member.run->finish();

@@ -243,10 +243,11 @@ Status Worker::close() {
   json& store = outcome_["store"];
   store["counters"] = store_->counters();
   const Result<Settings> effective = store_->effective_settings();
-  store["settings_effective"] = effective ? json(*effective) : unknown(effective.error().message());
+  store["settings_effective"] =
+      effective ? json(*effective) : unknown_figure(effective.error().message());
   const Result<Footprint> space = store_->footprint();
   for (const char* name : {"files", "apparent_bytes", "allocated_bytes"})
-    outcome_["space"][name] = space ? json() : unknown(space.error().message());
+    outcome_["space"][name] = space ? json() : unknown_figure(space.error().message());
   if (space)
     outcome_["space"] = {{"files", space->files},
                          {"apparent_bytes", space->apparent_bytes},

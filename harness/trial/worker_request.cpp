@@ -94,7 +94,7 @@ Error error_from_json(const nlohmann::json& json) {
   return error;
 }
 
-nlohmann::json unknown(const std::string& why) {
+nlohmann::json unknown_figure(const std::string& why) {
   return {{"unknown", why}};
 }
 
@@ -112,8 +112,8 @@ std::size_t measured_phase_index(const Workload& workload) {
   return measured;
 }
 
-std::vector<Segment> segments_of(const Workload& workload) {
-  std::vector<Segment> segments{{0, 0}};
+std::vector<PhaseSegment> segments_of(const Workload& workload) {
+  std::vector<PhaseSegment> segments{{0, 0}};
   for (std::size_t index = 0; index < workload.phases.size(); ++index) {
     const Phase& phase = workload.phases[index];
     // A cold phase right after a restart needs no second one, and the first phase has nothing to

@@ -45,17 +45,17 @@ struct WorkerRequest {
 [[nodiscard]] Error error_from_json(const nlohmann::json& json);
 
 /// {"unknown": why}: a figure that could not be had.
-[[nodiscard]] nlohmann::json unknown(const std::string& why);
+[[nodiscard]] nlohmann::json unknown_figure(const std::string& why);
 
 /// Index of the phase whose throughput is the metric; the last timed run phase by default. Equal to
 /// phases.size() when no phase qualifies.
 [[nodiscard]] std::size_t measured_phase_index(const Workload& workload);
 
 /// A run of phases for one process. A restart phase ends a process; a cold cache policy begins one.
-struct Segment {
+struct PhaseSegment {
   std::size_t first = 0;
   std::size_t last = 0;  ///< behind the last phase
 };
-[[nodiscard]] std::vector<Segment> segments_of(const Workload& workload);
+[[nodiscard]] std::vector<PhaseSegment> segments_of(const Workload& workload);
 
 }  // namespace assay
