@@ -10,6 +10,8 @@
 #include <cstring>
 
 #include "adapters/lmdb_map_gate.h"
+#include "adapters/lmdb_settings.h"
+#include "adapters/lmdb_values.h"
 #include "adapters/opening.h"
 
 namespace assay {
@@ -17,72 +19,7 @@ namespace {
 
 constexpr std::string_view kName = "lmdb";
 constexpr std::uint64_t kPageBytes = 4096;
-constexpr std::uint64_t kMapBytesMost = std::uint64_t{1} << 46;
 constexpr std::chrono::seconds kGrowPatience{60};
-
-/// What the settings come to.
-struct Plan {
-  unsigned flags = 0;
-  std::uint64_t map_bytes = 0;
-  std::uint64_t readers = 0;
-  std::uint64_t zero_copy_bytes = 0;
-};
-
-Error lmdb_error(std::string_view what, int code, const std::string& where) {
-  ErrorKind kind = code > 0 ? kind_of_errno(code) : ErrorKind::store;
-  std::string hint;
-  switch (code) {
-    case MDB_INVALID:
-      kind = ErrorKind::bad_input;
-      hint = "the file is no LMDB data file, or its creation was cut short";
-      break;
-    case MDB_VERSION_MISMATCH:
-      kind = ErrorKind::bad_input;
-      hint = "the file was made by another version of LMDB";
-      break;
-    case MDB_READERS_FULL:
-      hint = "raise the setting max_readers";
-      break;
-    case ENOSPC:
-      hint = "free some space on the file system";
-      break;
-    default:
-      break;
-  }
-  Error error(kind, fmt::format("LMDB: {}: {}", what, mdb_strerror(code)));
-  error.at(where);
-  if (!hint.empty()) error.hint(hint);
-  return error;
-}
-
-MDB_val view_of(std::string_view text) {
-  return {text.size(), const_cast<char*>(text.data())};  // LMDB does not write through it
-}
-
-std::string_view text_of(const MDB_val& value) {
-  return {static_cast<const char*>(value.mv_data), value.mv_size};
-}
-
-/// A key as LMDB keeps it: bytes as they are, u64 in the machine's byte order (MDB_INTEGERKEY).
-class StoredKey {
- public:
-  StoredKey(std::string_view key, bool u64) {
-    if (u64) {
-      std::memcpy(&number_, key.data(), sizeof number_);
-      number_ = __builtin_bswap64(number_);
-      value_ = {sizeof number_, &number_};
-    } else {
-      value_ = view_of(key);
-    }
-  }
-  StoredKey(const StoredKey&) = delete;
-  StoredKey& operator=(const StoredKey&) = delete;
-  MDB_val* get() { return &value_; }
-
- private:
-  std::uint64_t number_ = 0;
-  MDB_val value_;
-};
 
 class LmdbStore;
 
@@ -118,7 +55,7 @@ class LmdbSession final : public Session {
 
 class LmdbStore final : public Store {
  public:
-  LmdbStore(const OpenOptions& options, const Plan& plan, const Capabilities& capabilities)
+  LmdbStore(const OpenOptions& options, const LmdbPlan& plan, const Capabilities& capabilities)
       : Store(options.directory),
         limits_(std::string(kName), capabilities, options.key_kind),
         u64_(options.key_kind == KeyKind::u64),
@@ -151,7 +88,7 @@ class LmdbStore final : public Store {
 
   const EntryLimits limits_;
   const bool u64_;
-  const Plan plan_;
+  const LmdbPlan plan_;
   MDB_env* env_ = nullptr;
   MDB_dbi table_ = 0;
   mutable LmdbMapGate gate_;
@@ -296,16 +233,6 @@ Status LmdbSession::rollback(std::span<const Mutation> mutations) {
   return write(mutations, false);
 }
 
-int compare(const MDB_val& stored, std::string_view key, bool u64) {
-  if (!u64) return text_of(stored).compare(key);
-  std::uint64_t left = 0;
-  std::uint64_t right = 0;
-  std::memcpy(&left, stored.mv_data, sizeof left);
-  std::memcpy(&right, key.data(), sizeof right);
-  right = __builtin_bswap64(right);
-  return left < right ? -1 : static_cast<int>(left > right);
-}
-
 int LmdbSession::position(MDB_cursor* cursor, const ScanRange& range, MDB_val& key,
                           MDB_val& value) const {
   const bool u64 = store_.u64_;
@@ -320,7 +247,7 @@ int LmdbSession::position(MDB_cursor* cursor, const ScanRange& range, MDB_val& k
   key = *last.get();
   const int code = mdb_cursor_get(cursor, &key, &value, MDB_SET_RANGE);
   if (code == MDB_NOTFOUND) return mdb_cursor_get(cursor, &key, &value, MDB_LAST);
-  if (code != MDB_SUCCESS || compare(key, range.last, u64) == 0) return code;
+  if (code != MDB_SUCCESS || compare_key(key, range.last, u64) == 0) return code;
   return mdb_cursor_get(cursor, &key, &value, MDB_PREV);
 }
 
@@ -342,8 +269,9 @@ Result<std::uint64_t> LmdbSession::scan(const ScanRange& range, ScanSink& sink) 
   std::uint64_t visited = 0;
   if (code == MDB_SUCCESS) code = position(cursor_, bounds, key, value);
   while (code == MDB_SUCCESS) {
-    const bool beyond = bounds.backward ? !bounds.from_start && compare(key, bounds.first, u64) < 0
-                                        : !bounds.to_end && compare(key, bounds.last, u64) > 0;
+    const bool beyond = bounds.backward
+                            ? !bounds.from_start && compare_key(key, bounds.first, u64) < 0
+                            : !bounds.to_end && compare_key(key, bounds.last, u64) > 0;
     if (beyond) break;
     std::array<char, 8> big;
     std::string_view shown = text_of(key);
@@ -540,125 +468,16 @@ class LmdbDriver final : public Driver {
     return can;
   }
 
-  std::vector<Setting> settings(DurabilityClass durability) const override;
+  std::vector<Setting> settings(DurabilityClass durability) const override {
+    return lmdb_settings(durability);
+  }
   Result<std::unique_ptr<Store>> open(const OpenOptions& options) const override;
 };
-
-// Nothing of LMDB's lies between "the last commit" and "anything" after a loss of power, so
-// power-prefix gets the cheapest setting that keeps at least a prefix.
-std::string sync_for(DurabilityClass durability) {
-  switch (durability) {
-    case DurabilityClass::volatile_:
-    case DurabilityClass::process:
-      return "nosync";
-    case DurabilityClass::power_prefix:
-    case DurabilityClass::power_last:
-      return "nometasync";
-    case DurabilityClass::power:
-      break;
-  }
-  return "full";
-}
-
-std::vector<Setting> LmdbDriver::settings(DurabilityClass durability) const {
-  const std::string manual = "lmdb.h 0.9.24, mdb_env_open";
-  return {
-      {"sync",
-       sync_for(durability),
-       "full syncs data and meta page at every commit; nometasync leaves the meta page to the next "
-       "one (the last commit may be lost with the power, never the structure); nosync may lose the "
-       "whole store with the power but nothing when only the process dies",
-       manual,
-       {"full", "nometasync", "nosync"}},
-      {"writemap",
-       "off",
-       "on saves a copy of every page but is slower where the data outgrow memory, and a full disk "
-       "then kills the process instead of giving an error",
-       manual,
-       {"on", "off"}},
-      {"mapasync",
-       "off",
-       "with writemap: asynchronous msync; loses what nosync loses",
-       manual,
-       {"on", "off"}},
-      {"read_ahead",
-       "auto",
-       "auto: off (MDB_NORDAHEAD) when expected_bytes is more than the memory budget, for it helps "
-       "random reads of what does not fit in memory; else on",
-       manual,
-       {"auto", "on", "off"}},
-      {"map_bytes",
-       "auto",
-       "auto: 16 GiB of address space or eight times expected_bytes (with writemap, whose file is "
-       "as "
-       "large as the map: 64 MiB or twice); a full map doubles and the transaction is tried again",
-       "lmdb.h 0.9.24, mdb_env_set_mapsize",
-       {}},
-      {"max_readers",
-       "512",
-       "one a session and more than LMDB's 126, for runs with many threads",
-       "lmdb.h 0.9.24, mdb_env_set_maxreaders",
-       {}},
-      {"meminit",
-       "on",
-       "LMDB's default: pages are zeroed, so that no stale memory reaches the file",
-       manual,
-       {"on", "off"}},
-      {"zero_copy_bytes",
-       "16384",
-       "values from this size on are handed out as a view into the map, every page touched, under "
-       "a "
-       "snapshot held until the session's next call; smaller ones are copied and the snapshot "
-       "released",
-       "lmdb.h 0.9.24, mdb_get and Caveats on long-lived transactions",
-       {}},
-  };
-}
-
-Result<Plan> plan_of(const Settings& settings, const OpenOptions& options) {
-  Plan plan;
-  const bool writemap = on_setting(settings, "writemap");
-  const std::uint64_t expected = std::min(options.expected_bytes, kMapBytesMost / 8);
-  const std::uint64_t automatic = writemap ? std::max(std::uint64_t{64} << 20, expected * 2)
-                                           : std::max(std::uint64_t{16} << 30, expected * 8);
-  const auto map_bytes =
-      count_setting(kName, settings, "map_bytes",
-                    {.least = 1U << 16, .most = kMapBytesMost, .automatic = automatic});
-  const auto readers =
-      count_setting(kName, settings, "max_readers", {.least = 2, .most = 65536, .automatic = 512});
-  const auto zero_copy = count_setting(kName, settings, "zero_copy_bytes",
-                                       {.least = 1, .most = UINT64_MAX, .automatic = 16384});
-  for (const auto* value : {&map_bytes, &readers, &zero_copy}) {
-    if (!*value) return std::unexpected(value->error());
-  }
-  plan.map_bytes = (*map_bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
-  plan.readers = *readers;
-  plan.zero_copy_bytes = *zero_copy;
-  // Read transactions belong to sessions, not to threads.
-  plan.flags = MDB_NOTLS;
-  if (writemap) plan.flags |= MDB_WRITEMAP;
-  if (on_setting(settings, "mapasync")) {
-    if (!writemap) {
-      return fail(Error(ErrorKind::bad_input, "lmdb: mapasync has no effect without writemap")
-                      .hint("set writemap to on as well"));
-    }
-    plan.flags |= MDB_MAPASYNC;
-  }
-  if (settings.at("sync") == "nosync") plan.flags |= MDB_NOSYNC;
-  if (settings.at("sync") == "nometasync") plan.flags |= MDB_NOMETASYNC;
-  if (!on_setting(settings, "meminit")) plan.flags |= MDB_NOMEMINIT;
-  const std::string& read_ahead = settings.at("read_ahead");
-  if (read_ahead == "off" ||
-      (read_ahead == "auto" && options.expected_bytes > options.memory_bytes)) {
-    plan.flags |= MDB_NORDAHEAD;
-  }
-  return plan;
-}
 
 Result<std::unique_ptr<Store>> LmdbDriver::open(const OpenOptions& options) const {
   const Result<Settings> settings = resolve_settings(*this, options.durability, options.settings);
   if (!settings) return std::unexpected(settings.error());
-  const Result<Plan> plan = plan_of(*settings, options);
+  const Result<LmdbPlan> plan = lmdb_plan(*settings, options);
   if (!plan) return std::unexpected(plan.error());
   const Result<bool> there = find_store(kName, options);
   if (!there) return std::unexpected(there.error());

@@ -7,6 +7,7 @@
 
 #include "adapters/lmdb_store.h"
 #include "adapters/null_store.h"
+#include "adapters/raw_file_store.h"
 #include "adapters/rocksdb_store.h"
 #include "adapters/sqlite_store.h"
 #ifdef ASSAY_HAS_LODE
@@ -26,7 +27,7 @@ std::vector<const Driver*> drivers() {
 #ifdef ASSAY_HAS_LODE
       &lode_driver(),
 #endif
-      &null_driver(),
+      &raw_file_driver(), &null_driver(),
   };
 }
 

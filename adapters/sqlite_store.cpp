@@ -14,12 +14,12 @@
 
 #include "adapters/opening.h"
 #include "adapters/sqlite_connection.h"
+#include "adapters/sqlite_settings.h"
 
 namespace assay {
 namespace {
 
 constexpr std::string_view kName = "sqlite";
-constexpr std::uint64_t kMmapBytesMost = 0x7fff0000;  // Debian's SQLITE_MAX_MMAP_SIZE
 constexpr int kCounted = 4;
 constexpr std::array<std::pair<int, const char*>, kCounted> kCounters{{
     {SQLITE_DBSTATUS_CACHE_HIT, "cache_hit"},
@@ -27,77 +27,6 @@ constexpr std::array<std::pair<int, const char*>, kCounted> kCounters{{
     {SQLITE_DBSTATUS_CACHE_WRITE, "cache_write"},
     {SQLITE_DBSTATUS_CACHE_SPILL, "cache_spill"},
 }};
-
-/// What a connection is opened with; every session's connection gets the same.
-struct Pragmas {
-  std::string journal_mode;
-  std::string synchronous;
-  std::string locking_mode;
-  std::uint64_t page_size = 0;
-  std::uint64_t cache_kib = 0;
-  std::uint64_t mmap_bytes = 0;
-  std::uint64_t autocheckpoint_pages = 0;
-  int busy_timeout_ms = 0;
-};
-
-std::string upper(std::string text) {
-  std::ranges::transform(text, text.begin(), [](unsigned char c) { return std::toupper(c); });
-  return text;
-}
-
-// Every session may fill its own page cache, and their number is not known when the store is
-// opened: an eighth of the budget each, and at least SQLite's default of 2000 KiB.
-std::uint64_t cache_kib(std::uint64_t memory_bytes) {
-  return std::max<std::uint64_t>(memory_bytes / 8 / 1024, 2000);
-}
-
-Result<Pragmas> read_pragmas(const Settings& settings, std::uint64_t memory_bytes) {
-  Pragmas pragmas;
-  pragmas.journal_mode = settings.at("journal_mode");
-  pragmas.synchronous = settings.at("synchronous");
-  pragmas.locking_mode = settings.at("locking_mode");
-  const auto count = [&settings](const char* name, const CountRange& range) {
-    return count_setting(kName, settings, name, range);
-  };
-  const auto page_size = count("page_size", {.least = 512, .most = 65536, .automatic = 4096});
-  const auto cache =
-      count("cache_kib", {.least = 1, .most = 1U << 30, .automatic = cache_kib(memory_bytes)});
-  const auto mmap =
-      count("mmap_bytes", {.least = 0, .most = kMmapBytesMost, .automatic = kMmapBytesMost});
-  const auto pages =
-      count("wal_autocheckpoint_pages", {.least = 0, .most = 1U << 30, .automatic = 1000});
-  const auto timeout =
-      count("busy_timeout_ms", {.least = 0, .most = 3'600'000, .automatic = 60'000});
-  for (const auto* value : {&page_size, &cache, &mmap, &pages, &timeout}) {
-    if (!*value) return std::unexpected(value->error());
-  }
-  if (!std::has_single_bit(*page_size)) {
-    return fail(Error(ErrorKind::bad_input,
-                      fmt::format("sqlite: page_size {} is no power of two", *page_size)));
-  }
-  pragmas.page_size = *page_size;
-  pragmas.cache_kib = *cache;
-  pragmas.mmap_bytes = *mmap;
-  pragmas.autocheckpoint_pages = *pages;
-  pragmas.busy_timeout_ms = static_cast<int>(*timeout);
-  return pragmas;
-}
-
-Status configure(SqliteConnection& connection, const Pragmas& pragmas) {
-  ASSAY_TRY(connection.run(fmt::format("PRAGMA locking_mode={}; PRAGMA page_size={};",
-                                       pragmas.locking_mode, pragmas.page_size)));
-  const Result<std::string> mode =
-      connection.text(fmt::format("PRAGMA journal_mode={}", pragmas.journal_mode));
-  if (!mode) return std::unexpected(mode.error());
-  if (upper(*mode) != upper(pragmas.journal_mode)) {
-    return fail(ErrorKind::store, fmt::format("SQLite: journal_mode is {}, asked for {}", *mode,
-                                              pragmas.journal_mode));
-  }
-  return connection.run(fmt::format(
-      "PRAGMA synchronous={}; PRAGMA cache_size=-{}; PRAGMA mmap_size={}; "
-      "PRAGMA wal_autocheckpoint={}; PRAGMA temp_store=MEMORY;",
-      pragmas.synchronous, pragmas.cache_kib, pragmas.mmap_bytes, pragmas.autocheckpoint_pages));
-}
 
 /// The table and the statements over it; they differ by the kind of key only.
 struct Schema {
@@ -158,7 +87,7 @@ class SqliteSession final : public Session {
 
 class SqliteStore final : public Store {
  public:
-  SqliteStore(const OpenOptions& options, Pragmas pragmas, Schema schema, bool queue_writers,
+  SqliteStore(const OpenOptions& options, SqlitePragmas pragmas, Schema schema, bool queue_writers,
               const Capabilities& capabilities)
       : Store(options.directory),
         limits_(std::string(kName), capabilities, options.key_kind),
@@ -185,7 +114,7 @@ class SqliteStore final : public Store {
   Status check_schema(bool create);
 
   const EntryLimits limits_;
-  const Pragmas pragmas_;
+  const SqlitePragmas pragmas_;
   const Schema schema_;
   const bool queue_writers_;
   std::mutex writers_;            // one writer at a time; see the setting `writers`
@@ -405,7 +334,7 @@ Result<std::shared_ptr<SqliteConnection>> SqliteStore::connect(bool create) cons
                               .shared = exclusive(),
                               .busy_timeout_ms = pragmas_.busy_timeout_ms});
   if (!opened) return std::unexpected(opened.error());
-  ASSAY_TRY(configure(**opened, pragmas_));
+  ASSAY_TRY(sqlite_configure(**opened, pragmas_));
   return std::shared_ptr<SqliteConnection>(std::move(*opened));
 }
 
@@ -502,34 +431,9 @@ std::map<std::string, double> SqliteStore::counters() const {
 }
 
 Result<Settings> SqliteStore::effective_settings() {
-  constexpr std::array<std::pair<const char*, const char*>, 7> kPragmas{{
-      {"journal_mode", "journal_mode"},
-      {"synchronous", "synchronous"},
-      {"locking_mode", "locking_mode"},
-      {"page_size", "page_size"},
-      {"mmap_bytes", "mmap_size"},
-      {"wal_autocheckpoint_pages", "wal_autocheckpoint"},
-      {"busy_timeout_ms", "busy_timeout"},
-  }};
-  constexpr std::array<const char*, 4> kSynchronous{"off", "normal", "full", "extra"};
-  Settings settings;
   const std::scoped_lock lock(own_mutex_);
-  for (const auto& [name, pragma] : kPragmas) {
-    const Result<std::string> value = own_->text(fmt::format("PRAGMA {}", pragma));
-    if (!value) return std::unexpected(value.error());
-    settings[name] = *value;
-  }
-  std::string& level = settings["synchronous"];
-  if (level.size() == 1 && level[0] >= '0' && level[0] <= '3') {
-    level = kSynchronous[static_cast<std::size_t>(level[0] - '0')];
-  }
-  const Result<std::string> cache = own_->text("PRAGMA cache_size");
-  if (!cache) return std::unexpected(cache.error());
-  settings["cache_kib"] = cache->starts_with('-') ? cache->substr(1) : *cache + " pages";
-  const Result<std::string> table = own_->text("SELECT sql FROM sqlite_master WHERE name='kv'");
-  if (!table) return std::unexpected(table.error());
-  settings["table"] = *table;
-  settings["writers"] = queue_writers_ ? "queue" : "busy_handler";
+  Result<Settings> settings = sqlite_effective_settings(*own_);
+  if (settings) (*settings)["writers"] = queue_writers_ ? "queue" : "busy_handler";
   return settings;
 }
 
@@ -563,91 +467,16 @@ class SqliteDriver final : public Driver {
     return can;
   }
 
-  std::vector<Setting> settings(DurabilityClass durability) const override;
+  std::vector<Setting> settings(DurabilityClass durability) const override {
+    return sqlite_settings(durability);
+  }
   Result<std::unique_ptr<Store>> open(const OpenOptions& options) const override;
 };
-
-std::string synchronous_for(DurabilityClass durability) {
-  switch (durability) {
-    case DurabilityClass::volatile_:
-    case DurabilityClass::process:
-      return "off";
-    case DurabilityClass::power_prefix:
-      return "normal";
-    case DurabilityClass::power_last:
-    case DurabilityClass::power:
-      break;
-  }
-  return "full";
-}
-
-std::vector<Setting> SqliteDriver::settings(DurabilityClass durability) const {
-  return {
-      {"journal_mode",
-       "wal",
-       "one sync a commit, readers go on beside the writer; stronger and cheaper than a rollback "
-       "journal",
-       "sqlite.org/wal.html, Overview",
-       {"wal", "delete", "truncate", "persist", "memory", "off"}},
-      {"synchronous",
-       synchronous_for(durability),
-       "with WAL: full syncs the log at every commit, normal only before a checkpoint (a suffix "
-       "may "
-       "be lost with the power), off never (safe when only the process dies)",
-       "sqlite.org/pragma.html#pragma_synchronous",
-       {"off", "normal", "full", "extra"}},
-      {"locking_mode",
-       "normal",
-       "exclusive saves the lock calls of every transaction but allows one session only",
-       "sqlite.org/pragma.html#pragma_locking_mode",
-       {"normal", "exclusive"}},
-      {"page_size",
-       "4096",
-       "SQLite's default, and the page of the file system below",
-       "sqlite.org/pragma.html#pragma_page_size",
-       {}},
-      {"cache_kib",
-       "auto",
-       "auto: an eighth of the memory budget for each session's own page cache, at least SQLite's "
-       "default of 2000 KiB; pages read through the mapping take no room in it",
-       "sqlite.org/pragma.html#pragma_cache_size",
-       {}},
-      {"mmap_bytes",
-       "auto",
-       "auto: the most that SQLite was compiled for, so that reads take pages from the operating "
-       "system's cache without a copy",
-       "sqlite.org/mmap.html",
-       {}},
-      {"wal_autocheckpoint_pages",
-       "1000",
-       "SQLite's default: a checkpoint about every 4 MB of log",
-       "sqlite.org/wal.html, Automatic Checkpoint",
-       {}},
-      {"busy_timeout_ms",
-       "60000",
-       "a writer of another process is waited for, not failed on",
-       "sqlite.org/c3ref/busy_timeout.html",
-       {}},
-      {"bytes_table",
-       "without_rowid",
-       "one B-tree keyed by the bytes instead of a table and an index; u64 keys use INTEGER "
-       "PRIMARY "
-       "KEY. Rows far above a twentieth of a page do better with rowid",
-       "sqlite.org/withoutrowid.html, When To Use WITHOUT ROWID",
-       {"without_rowid", "rowid"}},
-      {"writers",
-       "queue",
-       "SQLite lets one writer in; threads that wait on a mutex are woken at once, while its busy "
-       "handler sleeps 1 to 100 ms between tries",
-       "sqlite.org/src, sqliteDefaultBusyCallback; sqlite.org/whentouse.html on concurrency",
-       {"queue", "busy_handler"}},
-  };
-}
 
 Result<std::unique_ptr<Store>> SqliteDriver::open(const OpenOptions& options) const {
   const Result<Settings> settings = resolve_settings(*this, options.durability, options.settings);
   if (!settings) return std::unexpected(settings.error());
-  Result<Pragmas> pragmas = read_pragmas(*settings, options.memory_bytes);
+  Result<SqlitePragmas> pragmas = sqlite_pragmas(*settings, options.memory_bytes);
   if (!pragmas) return std::unexpected(pragmas.error());
   const Result<bool> there = find_store(kName, options);
   if (!there) return std::unexpected(there.error());

@@ -1,0 +1,187 @@
+#include "adapters/sqlite_settings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cctype>
+
+#include "adapters/opening.h"
+
+namespace assay {
+namespace {
+
+constexpr std::string_view kName = "sqlite";
+constexpr std::uint64_t kMmapBytesMost = 0x7fff0000;  // Debian's SQLITE_MAX_MMAP_SIZE
+
+// Every session may fill its own page cache, and their number is not known when the store is
+// opened: an eighth of the budget each, and at least SQLite's default of 2000 KiB.
+std::uint64_t cache_kib(std::uint64_t memory_bytes) {
+  return std::max<std::uint64_t>(memory_bytes / 8 / 1024, 2000);
+}
+
+std::string upper(std::string text) {
+  std::ranges::transform(text, text.begin(), [](unsigned char c) { return std::toupper(c); });
+  return text;
+}
+
+std::string synchronous_for(DurabilityClass durability) {
+  switch (durability) {
+    case DurabilityClass::volatile_:
+    case DurabilityClass::process:
+      return "off";
+    case DurabilityClass::power_prefix:
+      return "normal";
+    case DurabilityClass::power_last:
+    case DurabilityClass::power:
+      break;
+  }
+  return "full";
+}
+
+}  // namespace
+
+std::vector<Setting> sqlite_settings(DurabilityClass durability) {
+  return {
+      {"journal_mode",
+       "wal",
+       "one sync a commit, readers go on beside the writer; stronger and cheaper than a rollback "
+       "journal",
+       "sqlite.org/wal.html, Overview",
+       {"wal", "delete", "truncate", "persist", "memory", "off"}},
+      {"synchronous",
+       synchronous_for(durability),
+       "with WAL: full syncs the log at every commit, normal only before a checkpoint (a suffix "
+       "may "
+       "be lost with the power), off never (safe when only the process dies)",
+       "sqlite.org/pragma.html#pragma_synchronous",
+       {"off", "normal", "full", "extra"}},
+      {"locking_mode",
+       "normal",
+       "exclusive saves the lock calls of every transaction but allows one session only",
+       "sqlite.org/pragma.html#pragma_locking_mode",
+       {"normal", "exclusive"}},
+      {"page_size",
+       "4096",
+       "SQLite's default, and the page of the file system below",
+       "sqlite.org/pragma.html#pragma_page_size",
+       {}},
+      {"cache_kib",
+       "auto",
+       "auto: an eighth of the memory budget for each session's own page cache, at least SQLite's "
+       "default of 2000 KiB; pages read through the mapping take no room in it",
+       "sqlite.org/pragma.html#pragma_cache_size",
+       {}},
+      {"mmap_bytes",
+       "auto",
+       "auto: the most that SQLite was compiled for, so that reads take pages from the operating "
+       "system's cache without a copy",
+       "sqlite.org/mmap.html",
+       {}},
+      {"wal_autocheckpoint_pages",
+       "1000",
+       "SQLite's default: a checkpoint about every 4 MB of log",
+       "sqlite.org/wal.html, Automatic Checkpoint",
+       {}},
+      {"busy_timeout_ms",
+       "60000",
+       "a writer of another process is waited for, not failed on",
+       "sqlite.org/c3ref/busy_timeout.html",
+       {}},
+      {"bytes_table",
+       "without_rowid",
+       "one B-tree keyed by the bytes instead of a table and an index; u64 keys use INTEGER "
+       "PRIMARY "
+       "KEY. Rows far above a twentieth of a page do better with rowid",
+       "sqlite.org/withoutrowid.html, When To Use WITHOUT ROWID",
+       {"without_rowid", "rowid"}},
+      {"writers",
+       "queue",
+       "SQLite lets one writer in; threads that wait on a mutex are woken at once, while its busy "
+       "handler sleeps 1 to 100 ms between tries",
+       "sqlite.org/src, sqliteDefaultBusyCallback; sqlite.org/whentouse.html on concurrency",
+       {"queue", "busy_handler"}},
+  };
+}
+
+Result<SqlitePragmas> sqlite_pragmas(const Settings& settings, std::uint64_t memory_bytes) {
+  SqlitePragmas pragmas;
+  pragmas.journal_mode = settings.at("journal_mode");
+  pragmas.synchronous = settings.at("synchronous");
+  pragmas.locking_mode = settings.at("locking_mode");
+  const auto count = [&settings](const char* name, const CountRange& range) {
+    return count_setting(kName, settings, name, range);
+  };
+  const auto page_size = count("page_size", {.least = 512, .most = 65536, .automatic = 4096});
+  const auto cache =
+      count("cache_kib", {.least = 1, .most = 1U << 30, .automatic = cache_kib(memory_bytes)});
+  const auto mmap =
+      count("mmap_bytes", {.least = 0, .most = kMmapBytesMost, .automatic = kMmapBytesMost});
+  const auto pages =
+      count("wal_autocheckpoint_pages", {.least = 0, .most = 1U << 30, .automatic = 1000});
+  const auto timeout =
+      count("busy_timeout_ms", {.least = 0, .most = 3'600'000, .automatic = 60'000});
+  for (const auto* value : {&page_size, &cache, &mmap, &pages, &timeout}) {
+    if (!*value) return std::unexpected(value->error());
+  }
+  if (!std::has_single_bit(*page_size)) {
+    return fail(Error(ErrorKind::bad_input,
+                      fmt::format("sqlite: page_size {} is no power of two", *page_size)));
+  }
+  pragmas.page_size = *page_size;
+  pragmas.cache_kib = *cache;
+  pragmas.mmap_bytes = *mmap;
+  pragmas.autocheckpoint_pages = *pages;
+  pragmas.busy_timeout_ms = static_cast<int>(*timeout);
+  return pragmas;
+}
+
+Status sqlite_configure(SqliteConnection& connection, const SqlitePragmas& pragmas) {
+  ASSAY_TRY(connection.run(fmt::format("PRAGMA locking_mode={}; PRAGMA page_size={};",
+                                       pragmas.locking_mode, pragmas.page_size)));
+  const Result<std::string> mode =
+      connection.text(fmt::format("PRAGMA journal_mode={}", pragmas.journal_mode));
+  if (!mode) return std::unexpected(mode.error());
+  if (upper(*mode) != upper(pragmas.journal_mode)) {
+    return fail(ErrorKind::store, fmt::format("SQLite: journal_mode is {}, asked for {}", *mode,
+                                              pragmas.journal_mode));
+  }
+  return connection.run(fmt::format(
+      "PRAGMA synchronous={}; PRAGMA cache_size=-{}; PRAGMA mmap_size={}; "
+      "PRAGMA wal_autocheckpoint={}; PRAGMA temp_store=MEMORY;",
+      pragmas.synchronous, pragmas.cache_kib, pragmas.mmap_bytes, pragmas.autocheckpoint_pages));
+}
+
+Result<Settings> sqlite_effective_settings(SqliteConnection& connection) {
+  constexpr std::array<std::pair<const char*, const char*>, 7> kPragmas{{
+      {"journal_mode", "journal_mode"},
+      {"synchronous", "synchronous"},
+      {"locking_mode", "locking_mode"},
+      {"page_size", "page_size"},
+      {"mmap_bytes", "mmap_size"},
+      {"wal_autocheckpoint_pages", "wal_autocheckpoint"},
+      {"busy_timeout_ms", "busy_timeout"},
+  }};
+  constexpr std::array<const char*, 4> kSynchronous{"off", "normal", "full", "extra"};
+  Settings settings;
+  for (const auto& [name, pragma] : kPragmas) {
+    const Result<std::string> value = connection.text(fmt::format("PRAGMA {}", pragma));
+    if (!value) return std::unexpected(value.error());
+    settings[name] = *value;
+  }
+  std::string& level = settings["synchronous"];
+  if (level.size() == 1 && level[0] >= '0' && level[0] <= '3') {
+    level = kSynchronous[static_cast<std::size_t>(level[0] - '0')];
+  }
+  const Result<std::string> cache = connection.text("PRAGMA cache_size");
+  if (!cache) return std::unexpected(cache.error());
+  settings["cache_kib"] = cache->starts_with('-') ? cache->substr(1) : *cache + " pages";
+  const Result<std::string> table =
+      connection.text("SELECT sql FROM sqlite_master WHERE name='kv'");
+  if (!table) return std::unexpected(table.error());
+  settings["table"] = *table;
+  return settings;
+}
+
+}  // namespace assay
