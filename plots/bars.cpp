@@ -14,7 +14,7 @@ struct BarKind {
   const char* title;
   const char* subtitle;
   const char* axis;
-  std::optional<double> Arm::*value;
+  std::optional<double> Arm::* value;
   Format format;
 };
 
@@ -27,40 +27,43 @@ Attempt bar_figure(const FigureSet& set, const BarKind& kind) {
   }
   if (!any) return Skipped{fmt::format("{}: no arm has this figure", kind.title)};
 
-  const RowScale scale = row_scale(set.arms, values, values, kind.format);
+  const RowScale scale = row_scale(set.arms, values, values, kind.format, 1.15);
   const std::vector<Look> looks = looks_of(set.arms);
   Sheet sheet{kind.name, kind.title, "", ""};
-  sheet.body = frame(set.stamp, fmt::format("{}: {}", set.stamp.workload, kind.title),
-                     kind.subtitle);
+  sheet.body =
+      frame(set.stamp, fmt::format("{}: {}", set.stamp.workload, kind.title), kind.subtitle);
   sheet.body += row_names(set.arms) + reference_rule(set.arms) + axis_commands("x", scale.axis);
-  sheet.body += fmt::format("set xlabel {} noenhanced textcolor rgb '#222222'\nunset key\n"
-                            "set style fill solid 0.85 noborder\n", quoted(kind.axis));
+  sheet.body += fmt::format(
+      "set xlabel {} noenhanced textcolor rgb '#222222'\nunset key\n"
+      "set style fill solid 0.85 noborder\n",
+      quoted(kind.axis));
   sheet.data = "# value row\n";
   std::string plots;
   for (std::size_t i = 0; i < set.arms.size(); ++i) {
     sheet.data += fmt::format("\n\n# {}\n", quoted(set.arms[i].name));
     if (!values[i]) {
       sheet.data += "NaN NaN\n";
-      sheet.body += fmt::format("set label {} 'not known' at graph 0.01, first {} left font ',12' "
-                                "textcolor rgb '#5f6368'\n", 501 + i, i);
+      sheet.body += fmt::format(
+          "set label {} 'not known' at graph 0.01, first {} left font ',12' "
+          "textcolor rgb '#5f6368'\n",
+          501 + i, i);
       continue;
     }
     sheet.data += fmt::format("{:.9g} {}\n", *values[i], i);
     const std::string text = kind.format(*values[i]);
     if (*values[i] > scale.axis.high) {
-      sheet.body += beyond_label(i, text, looks[i].colour);
+      sheet.body += beyond_label(i, text, "#5f6368");
       continue;
     }
-    // A label stands at the end of its bar, or inside it where the bar leaves no room.
-    const double share = scale.logarithmic ? 0.5 : *values[i] / scale.axis.high;
-    const bool inside = share > 0.88;
-    sheet.body += fmt::format("set label {} {} at first {:.9g}, first {} {} offset {},0 "
-                              "font ',13' noenhanced textcolor rgb '{}'\n", 501 + i, quoted(text),
-                              *values[i], i, inside ? "right" : "left", inside ? -0.8 : 0.8,
-                              inside ? "#ffffff" : "#222222");
-    plots += fmt::format("{0}'{1}.dat' index {2} using ($1/2+{3}/2):2:({3}):1:($2-0.26):($2+0.26) "
-                         "with boxxyerror linecolor rgb '{4}'", plots.empty() ? "" : ", \\\n     ",
-                         kind.name, i, scale.logarithmic ? scale.axis.low : 0.0, looks[i].colour);
+    sheet.body += fmt::format(
+        "set label {} {} at first {:.9g}, first {} left offset 0.8,0 "
+        "font ',13' noenhanced textcolor rgb '#222222'\n",
+        501 + i, quoted(text), *values[i], i);
+    plots += fmt::format(
+        "{0}'{1}.dat' index {2} using ($1/2+{3}/2):2:({3}):1:($2-0.26):($2+0.26) "
+        "with boxxyerror linecolor rgb '{4}'",
+        plots.empty() ? "" : ", \\\n     ", kind.name, i, scale.logarithmic ? scale.axis.low : 0.0,
+        looks[i].colour);
   }
   sheet.body += "plot " + plots + "\n";
   return sheet;

@@ -71,10 +71,10 @@ Status run_gnuplot(const Sheet& sheet, const std::string& source, const fs::path
   for (const char* suffix : {".svg", ".png"}) {
     const auto size = fs::file_size(directory / (sheet.name + suffix), ignored);
     if (!ignored && size > 0 && complaint.find("line ") == std::string::npos) continue;
-    return fail(Error(ErrorKind::internal,
-                      fmt::format("gnuplot did not draw {}{}: {}", sheet.name, suffix,
-                                  complaint.empty() ? "it said nothing" : complaint))
-                    .at((directory / (sheet.name + ".gp")).string()));
+    return fail(
+        Error(ErrorKind::internal, fmt::format("gnuplot did not draw {}{}: {}", sheet.name, suffix,
+                                               complaint.empty() ? "it said nothing" : complaint))
+            .at((directory / (sheet.name + ".gp")).string()));
   }
   return {};
 }

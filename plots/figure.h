@@ -58,8 +58,8 @@ struct Arm {
 
 struct FigureSet {
   Stamp stamp;
-  std::string metric;  ///< "throughput"
-  std::string unit;    ///< "operations/s", "ns", ...
+  std::string metric;     ///< "throughput"
+  std::string unit;       ///< "operations/s", "ns", ...
   std::vector<Arm> arms;  ///< top row first, references last
 };
 

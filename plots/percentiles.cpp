@@ -47,10 +47,11 @@ Attempt percentile_figure(const FigureSet& set, const std::string& operation,
   sheet.body = frame(set.stamp, fmt::format("{}: latency of {}", set.stamp.workload, operation),
                      "Every operation of every trial, timed phases. Lower and flatter is better.");
   sheet.body += axis_commands("x", across) + axis_commands("y", decade_axis(low, high, short_time));
-  sheet.body += "set xlabel 'share of operations that are no slower' textcolor rgb '#222222'\n"
-                "set rmargin at screen 0.77\n"
-                "set key at screen 0.785, screen 0.86 left top Left reverse samplen 2 spacing 1.3 "
-                "font ',13'\n";
+  sheet.body +=
+      "set xlabel 'share of operations that are no slower' textcolor rgb '#222222'\n"
+      "set rmargin at screen 0.77\n"
+      "set key at screen 0.785, screen 0.86 left top Left reverse samplen 2 spacing 1.3 "
+      "font ',13'\n";
   sheet.data = "# 1/(1-quantile) latency_ns\n";
   for (std::size_t i = 0; i < curves.size(); ++i) {
     const Arm& arm = set.arms[curves[i].arm];
@@ -60,10 +61,11 @@ Attempt percentile_figure(const FigureSet& set, const std::string& operation,
       sheet.data += fmt::format("{:.9g} {:.9g}\n", 1.0 / (1.0 - point.quantile),
                                 std::max(point.latency_ns, low));
     }
-    sheet.body += fmt::format("{}'{}.dat' index {} using 1:2 with lines linewidth {} dashtype {} "
-                              "linecolor rgb '{}' title {}", i == 0 ? "plot " : ", \\\n     ", name,
-                              i, arm.reference ? 1.5 : 2.5, look.dash, look.colour,
-                              quoted(shortened(arm.name, 20)));
+    sheet.body += fmt::format(
+        "{}'{}.dat' index {} using 1:2 with lines linewidth {} dashtype {} "
+        "linecolor rgb '{}' title {}",
+        i == 0 ? "plot " : ", \\\n     ", name, i, arm.reference ? 1.5 : 2.5, look.dash,
+        look.colour, quoted(shortened(arm.name, 20)));
   }
   sheet.body += "\n";
   return sheet;

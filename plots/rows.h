@@ -15,11 +15,12 @@ struct RowScale {
   bool logarithmic = false;
   double limit = 0.0;  ///< values above it are off the axis
 };
-/// `arms` are the largest value of each row (absent values left out).
+/// `largest` and `smallest` are the ends of what is drawn in each row; `room` is the length of a
+/// linear axis in lengths of the longest row.
 [[nodiscard]] RowScale row_scale(const std::vector<Arm>& arms,
                                  const std::vector<std::optional<double>>& largest,
                                  const std::vector<std::optional<double>>& smallest,
-                                 const Format& format);
+                                 const Format& format, double room);
 /// Names, classes and the y axis; row i of `arms` is at y = i, the first one on top.
 [[nodiscard]] std::string row_names(const std::vector<Arm>& arms);
 /// A faint line above the first reference.

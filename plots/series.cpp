@@ -45,10 +45,12 @@ std::string number(const std::optional<double>& value) {
 std::string panel_source(const FigureSet& set, const std::vector<std::size_t>& arms,
                          const std::vector<Look>& looks, const Panel& panel, bool with_key) {
   std::string out = "unset logscale y\n" + axis_commands("y", panel.axis);
-  out += fmt::format("set tmargin at screen {}\nset bmargin at screen {}\n", panel.top,
-                     panel.bottom);
-  out += fmt::format("set label 104 {} at screen 0.02, screen {:.3f} font ',13' textcolor rgb "
-                     "'#222222'\n", quoted(panel.title), panel.top + 0.03);
+  out +=
+      fmt::format("set tmargin at screen {}\nset bmargin at screen {}\n", panel.top, panel.bottom);
+  out += fmt::format(
+      "set label 104 {} at screen 0.02, screen {:.3f} font ',12' textcolor rgb "
+      "'#222222'\n",
+      quoted(panel.title), panel.top + 0.035);
   out += with_key ? "set key at screen 0.785, screen 0.83 left top Left reverse samplen 2 spacing "
                     "1.3 font ',13'\n"
                   : "unset key\n";
@@ -56,12 +58,14 @@ std::string panel_source(const FigureSet& set, const std::vector<std::size_t>& a
   for (std::size_t i = 0; i < arms.size(); ++i) {
     const Look& look = looks[arms[i]];
     const int c = panel.first_column;
-    plots += fmt::format("{}'series.dat' index {} using 1:{}:{} with filledcurves linecolor rgb "
-                         "'{}' fillstyle transparent solid 0.18 noborder notitle",
-                         plots.empty() ? "plot " : ", \\\n     ", i, c, c + 2, look.colour);
-    plots += fmt::format(", \\\n     'series.dat' index {} using 1:{} with lines linewidth 2 "
-                         "dashtype {} linecolor rgb '{}' title {}", i, c + 1, look.dash,
-                         look.colour, quoted(shortened(set.arms[arms[i]].name, 20)));
+    plots += fmt::format(
+        "{}'series.dat' index {} using 1:{}:{} with filledcurves linecolor rgb "
+        "'{}' fillstyle transparent solid 0.18 noborder notitle",
+        plots.empty() ? "plot " : ", \\\n     ", i, c, c + 2, look.colour);
+    plots += fmt::format(
+        ", \\\n     'series.dat' index {} using 1:{} with lines linewidth 2 "
+        "dashtype {} linecolor rgb '{}' title {}",
+        i, c + 1, look.dash, look.colour, quoted(shortened(set.arms[arms[i]].name, 20)));
   }
   return out + plots + "\n";
 }
@@ -89,8 +93,10 @@ Attempt series_figure(const FigureSet& set) {
     return Skipped{"time series: the trials are too short to have one"};
   }
   const std::vector<Look> looks = looks_of(set.arms);
-  Sheet sheet{"series", "rate and p99 over time", "# t_s rate_low rate_median rate_high p99_low_ns "
-              "p99_median_ns p99_high_ns\n", ""};
+  Sheet sheet{"series", "rate and p99 over time",
+              "# t_s rate_low rate_median rate_high p99_low_ns "
+              "p99_median_ns p99_high_ns\n",
+              ""};
   for (const std::size_t i : arms) {
     sheet.data += fmt::format("\n\n# {}\n", quoted(set.arms[i].name));
     for (const Slot& slot : set.arms[i].series) {
@@ -103,17 +109,21 @@ Attempt series_figure(const FigureSet& set) {
                      "Line: median of the trials. Band: their quartiles.");
   sheet.body += "set rmargin at screen 0.77\n";
   Axis time = linear_axis(end_s, short_number);
-  time.high = end_s;
-  sheet.body += axis_commands("x", time) + "set multiplot\n";
+  time = cut_at(time, end_s);
+  Axis unlabelled = time;
+  for (auto& [value, label] : unlabelled.ticks) label.clear();
   const bool with_p99 = p99.high > 0;
-  const Panel upper{"operations/s", 0.82, with_p99 ? 0.53 : 0.17, 2, scale_of(rate, short_count)};
-  if (with_p99) sheet.body += "set format x ''\n";
+  const Panel upper{"operations/s", 0.815, with_p99 ? 0.535 : 0.175, 2,
+                    scale_of(rate, short_count)};
+  sheet.body += axis_commands("x", with_p99 ? unlabelled : time) + "set multiplot\n";
   if (!with_p99) sheet.body += "set xlabel 'seconds into the timed part'\n";
   sheet.body += panel_source(set, arms, looks, upper, true);
   if (with_p99) {
-    const Panel lower{"p99 latency", 0.44, 0.15, 5, scale_of(p99, short_time)};
-    sheet.body += "unset label 101\nunset label 102\nunset label 103\n"
-                  "set xlabel 'seconds into the timed part' textcolor rgb '#222222'\n";
+    const Panel lower{"p99 latency", 0.465, 0.175, 5, scale_of(p99, short_time)};
+    sheet.body += axis_commands("x", time);
+    sheet.body +=
+        "unset label 101\nunset label 102\nunset label 103\n"
+        "set xlabel 'seconds into the timed part' textcolor rgb '#222222'\n";
     sheet.body += panel_source(set, arms, looks, lower, false);
   }
   sheet.body += "unset multiplot\n";

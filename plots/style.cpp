@@ -112,6 +112,7 @@ std::string short_count(double value) {
 }
 
 std::string short_time(double ns) {
+  if (ns == 0.0) return "0";
   static constexpr std::array<const char*, 4> kUnits{" ns", " \u00b5s", " ms", " s"};
   std::size_t i = 0;
   while (std::fabs(ns) >= 999.5 && i + 1 < kUnits.size()) {
@@ -155,6 +156,12 @@ Axis decade_axis(double low, double high, const Format& format) {
   return axis;
 }
 
+Axis cut_at(Axis axis, double high) {
+  axis.high = high;
+  std::erase_if(axis.ticks, [high](const auto& tick) { return tick.first > high; });
+  return axis;
+}
+
 std::string axis_commands(const std::string& axis, const Axis& scale) {
   std::vector<std::string> ticks;
   for (const auto& [value, label] : scale.ticks) {
@@ -172,36 +179,47 @@ std::string axis_commands(const std::string& axis, const Axis& scale) {
 std::string frame(const Stamp& stamp, const std::string& title, const std::string& subtitle) {
   std::string status = stamp.status == "registered" ? "registered" : "EXPLORATORY";
   if (stamp.mixed_durability) status += ", MIXED DURABILITY";
-  const std::string source = fmt::format("{} \u00b7 {} \u00b7 n = {} processes a row \u00b7 {} "
-                                         "\u00b7 record {:.12}",
-                                         stamp.experiment, status, stamp.n, stamp.date, stamp.hash);
+  const std::string source = fmt::format(
+      "{} \u00b7 {} \u00b7 n = {} processes a row \u00b7 {} "
+      "\u00b7 record {:.12}",
+      stamp.experiment, status, stamp.n, stamp.date, stamp.hash);
   std::string out;
-  out += fmt::format("set label 101 {} at screen 0.02, screen 0.955 font ',19' noenhanced "
-                     "textcolor rgb '{}'\n", quoted(shortened(title, 76)), kInk);
-  out += fmt::format("set label 102 {} at screen 0.02, screen 0.905 font ',13' noenhanced "
-                     "textcolor rgb '{}'\n", quoted(shortened(subtitle, 118)), kFaint);
-  out += fmt::format("set label 103 {} at screen 0.98, screen 0.03 right font ',11' noenhanced "
-                     "textcolor rgb '{}'\n", quoted(shortened(source, 130)), kFaint);
-  out += "set border 0\nset grid linewidth 1 linecolor rgb '#dadce0' dashtype solid\n";
+  out += fmt::format(
+      "set label 101 {} at screen 0.02, screen 0.955 font ',19' noenhanced "
+      "textcolor rgb '{}'\n",
+      quoted(shortened(title, 76)), kInk);
+  out += fmt::format(
+      "set label 102 {} at screen 0.02, screen 0.905 font ',13' noenhanced "
+      "textcolor rgb '{}'\n",
+      quoted(shortened(subtitle, 118)), kFaint);
+  out += fmt::format(
+      "set label 103 {} at screen 0.98, screen 0.025 right font ',11' noenhanced "
+      "textcolor rgb '{}'\n",
+      quoted(shortened(source, 130)), kFaint);
+  out += "set border 0\nset grid linetype 1 dashtype 1 linewidth 1 linecolor rgb '#e4e6e9'\n";
   out += "set tics scale 0\nset lmargin at screen 0.10\nset rmargin at screen 0.97\n";
-  out += "set tmargin at screen 0.86\nset bmargin at screen 0.17\n";
+  out += "set tmargin at screen 0.86\nset bmargin at screen 0.175\n";
   out += fmt::format("set key noenhanced textcolor rgb '{}'\n", kInk);
   return out;
 }
 
 std::string source_of(const Sheet& sheet) {
-  std::string out = fmt::format(
-      "# {}: run `gnuplot {}.gp` in this directory; the data are in {}.dat.\n", sheet.name,
-      sheet.name, sheet.name);
+  std::string out =
+      fmt::format("# {}: run `gnuplot {}.gp` in this directory; the data are in {}.dat.\n",
+                  sheet.name, sheet.name, sheet.name);
   const std::string settings = "reset session\nset encoding utf8\nunset title\n";
   out += settings;
-  out += fmt::format("set terminal svg size {},{} font 'sans-serif,14' background '#ffffff' "
-                     "noenhanced\nset output '{}.svg'\n", kWidth, kHeight, sheet.name);
+  out += fmt::format(
+      "set terminal svg size {},{} font 'sans-serif,14' background '#ffffff' "
+      "noenhanced\nset output '{}.svg'\n",
+      kWidth, kHeight, sheet.name);
   out += sheet.body;
   out += "unset output\n";
   out += settings;
-  out += fmt::format("set terminal pngcairo size {},{} font 'sans,10' background '#ffffff' "
-                     "noenhanced fontscale 1\nset output '{}.png'\n", kWidth, kHeight, sheet.name);
+  out += fmt::format(
+      "set terminal pngcairo size {},{} font 'sans,14' fontscale 0.75 "
+      "background '#ffffff' noenhanced\nset output '{}.png'\n",
+      kWidth, kHeight, sheet.name);
   out += sheet.body;
   out += "unset output\n";
   return out;

@@ -49,6 +49,8 @@ using Format = std::function<std::string(double)>;
 [[nodiscard]] Axis linear_axis(double high, const Format& format);
 /// Whole decades around [low, high].
 [[nodiscard]] Axis decade_axis(double low, double high, const Format& format);
+/// The axis cut off at `high`, with the ticks that are left.
+[[nodiscard]] Axis cut_at(Axis axis, double high);
 /// "set xrange ...", "set xtics (...)", for axis "x" or "y".
 [[nodiscard]] std::string axis_commands(const std::string& axis, const Axis& scale);
 

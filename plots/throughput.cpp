@@ -38,17 +38,19 @@ Attempt throughput_figure(const FigureSet& set) {
   if (!any) return Skipped{set.metric + ": no arm has a value"};
 
   const Format format = format_for(set.unit);
-  const RowScale scale = row_scale(set.arms, largest, smallest, format);
+  const RowScale scale = row_scale(set.arms, largest, smallest, format, 1.05);
   const std::vector<Look> looks = looks_of(set.arms);
   Sheet sheet{"throughput", set.metric, "", ""};
   sheet.body = frame(set.stamp, fmt::format("{}: {}", set.stamp.workload, set.metric),
                      fmt::format("Bar: geometric mean. Whisker: {:.3g} % interval. Each dot is one "
-                                 "trial process.", set.stamp.confidence * 100));
+                                 "trial process.",
+                                 set.stamp.confidence * 100));
   sheet.body += row_names(set.arms) + reference_rule(set.arms);
   sheet.body += axis_commands("x", scale.axis);
-  sheet.body += fmt::format("set xlabel {} noenhanced textcolor rgb '#222222'\nunset key\n"
-                            "set style fill solid 0.85 noborder\n",
-                            quoted(name_of_unit(set.unit)));
+  sheet.body += fmt::format(
+      "set xlabel {} noenhanced textcolor rgb '#222222'\nunset key\n"
+      "set style fill solid 0.85 noborder\n",
+      quoted(name_of_unit(set.unit)));
   sheet.data = "# index 2i: mean low high row; index 2i+1: value row, of arm i\n";
   std::vector<std::string> plots;
   for (std::size_t i = 0; i < set.arms.size(); ++i) {
@@ -64,23 +66,26 @@ Attempt throughput_figure(const FigureSet& set) {
     }
     sheet.data += fmt::format("\n\n# {} trials\n", name);
     for (std::size_t k = 0; k < arm.values.size(); ++k) {
-      sheet.data += fmt::format("{:.9g} {:.3f}\n", arm.values[k],
-                                static_cast<double>(i) + spread(k));
+      sheet.data +=
+          fmt::format("{:.9g} {:.3f}\n", arm.values[k], static_cast<double>(i) + spread(k));
     }
     if (arm.values.empty()) sheet.data += "NaN NaN\n";
     if (beyond) {
-      sheet.body += beyond_label(i, format(arm.centre.value_or(*largest[i])), looks[i].colour);
+      sheet.body += beyond_label(i, format(arm.centre.value_or(*largest[i])), "#5f6368");
       continue;
     }
     plots.push_back(fmt::format(
         "'throughput.dat' index {0} using ($1/2+{1}/2):($4-0.12):({1}):1:($4-0.30):($4+0.06) with "
-        "boxxyerror linecolor rgb '{2}'", 2 * i, scale.logarithmic ? scale.axis.low : 0.0,
-        looks[i].colour));
-    plots.push_back(fmt::format("'throughput.dat' index {} using 1:($4-0.12):2:3 with xerrorbars "
-                                "pointtype 0 linewidth 2 linecolor rgb '#222222'", 2 * i));
-    plots.push_back(fmt::format("'throughput.dat' index {} using 1:2 with points pointtype {} "
-                                "pointsize 0.55 linecolor rgb '{}'",
-                                2 * i + 1, looks[i].point, looks[i].colour));
+        "boxxyerror linecolor rgb '{2}'",
+        2 * i, scale.logarithmic ? scale.axis.low : 0.0, looks[i].colour));
+    plots.push_back(
+        fmt::format("'throughput.dat' index {} using 1:($4-0.12):2:3 with xerrorbars "
+                    "pointtype 0 linewidth 2 linecolor rgb '#222222'",
+                    2 * i));
+    plots.push_back(
+        fmt::format("'throughput.dat' index {} using 1:2 with points pointtype {} "
+                    "pointsize 0.55 linecolor rgb '{}'",
+                    2 * i + 1, looks[i].point, looks[i].colour));
   }
   sheet.body += "plot ";
   for (std::size_t i = 0; i < plots.size(); ++i) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -11,10 +12,29 @@
 namespace assay::report {
 namespace {
 
+/// "1.24 to 1.29 k/s": the unit once where both ends have the same one.
 std::string interval_text(const ReportModel& model, const std::optional<Interval>& interval) {
   if (!interval) return "?";
-  return fmt::format("{} to {}", format_metric(interval->low, model.unit),
-                     format_metric(interval->high, model.unit));
+  std::string low = format_metric(interval->low, model.unit);
+  const std::string high = format_metric(interval->high, model.unit);
+  const auto unit_of = [](const std::string& text) {
+    const std::size_t at = text.find_first_not_of("0123456789.-");
+    return at == std::string::npos ? std::string() : text.substr(at);
+  };
+  const std::string unit = unit_of(high);
+  if (unit_of(low) == unit) low.resize(low.size() - unit.size());
+  return fmt::format("{} to {}", low, high);
+}
+
+/// A reference may be thousands of times as fast: no percentage then.
+std::string format_share(double share) {
+  return share >= 10 ? fmt::format("{}x", format_count(share)) : format_percent(share);
+}
+
+std::string name_of_test(const std::string& test) {
+  if (test == "welch") return "Welch's t-test";
+  if (test == "paired") return "paired t-test";
+  return test;
 }
 
 std::string metric_text(const ReportModel& model, const Row& row) {
@@ -32,25 +52,26 @@ std::vector<Column> columns_of(const ReportModel& model) {
       {confidence + " interval", "confidence interval of that mean, from processes"},
       {"", "the same as a bar, beside the other arms", false, true},
       {"of raw-file", "share of the fastest plain way to make the same bytes durable here"},
+      {"n", "trial processes that count"},
       {"p50", "latency that half of the operations stay below"},
       {"p99", "latency that 99 % of the operations stay below"},
       {"p99.9", "latency that 99.9 % of the operations stay below"},
-      {"barriers/op", "flush calls an operation"},
-      {"device B/op", "bytes that reached the block layer an operation"},
-      {"write amp", "bytes to the device a byte of the user's data"},
-      {"B/entry", "bytes allocated on disk an entry, after the drain"},
-      {"CPU/op", "processor time an operation, user and system"},
-      {"peak RSS", "largest resident memory of the process"},
-      {"drain", "time to bring log or compaction debt to rest"},
-      {"recovery", "time to open again after the run"},
-      {"n", "trial processes that count"},
+      {"barriers/op", "flush calls an operation", true, false, true},
+      {"device B/op", "bytes that reached the block layer an operation", true, false, true},
+      {"write amp", "bytes to the device a byte of the user's data", true, false, true},
+      {"B/entry", "bytes allocated on disk an entry, after the drain", true, false, true},
+      {"CPU/op", "processor time an operation, user and system", true, false, true},
+      {"peak RSS", "largest resident memory of the process", true, false, true},
+      {"drain", "time to bring log or compaction debt to rest", true, false, true},
+      {"recovery", "time to open again after the run", true, false, true},
   };
 }
 
 TableLine table_line(const ReportModel& model, const Row& row, double longest) {
   TableLine line;
   line.reference = row.reference;
-  if (row.geometric_mean.value && !row.disqualified && longest > 0 && *row.geometric_mean.value > 0) {
+  if (row.geometric_mean.value && !row.disqualified && longest > 0 &&
+      *row.geometric_mean.value > 0) {
     line.bar = std::min(1.0, *row.geometric_mean.value / longest);
   }
   line.cells = {row_title(row),
@@ -58,7 +79,9 @@ TableLine table_line(const ReportModel& model, const Row& row, double longest) {
                 metric_text(model, row),
                 row.disqualified ? "" : interval_text(model, row.interval),
                 "",
-                shown(row.share_of_raw, format_percent),
+                shown(row.share_of_raw, format_share),
+                row.void_trials == 0 ? fmt::format("{}", row.n)
+                                     : fmt::format("{} + {} void", row.n, row.void_trials),
                 shown(row.p50_ns, format_time_ns),
                 shown(row.p99_ns, format_time_ns),
                 shown(row.p999_ns, format_time_ns),
@@ -69,10 +92,20 @@ TableLine table_line(const ReportModel& model, const Row& row, double longest) {
                 shown(row.cpu_ns_per_operation, format_time_ns),
                 shown(row.rss_peak_bytes, format_bytes),
                 shown(row.drain_ns, format_time_ns),
-                shown(row.recovery_ns, format_time_ns),
-                row.void_trials == 0 ? fmt::format("{}", row.n)
-                                     : fmt::format("{} + {} void", row.n, row.void_trials)};
+                shown(row.recovery_ns, format_time_ns)};
   return line;
+}
+
+/// A column without a single figure only takes room; add_unknowns() says why it is not there.
+void drop_unknown_columns(Table& table) {
+  for (std::size_t c = table.columns.size(); c-- > 3;) {
+    const bool known = std::any_of(table.lines.begin(), table.lines.end(),
+                                   [c](const TableLine& line) { return line.cells[c] != "?"; });
+    if (known) continue;
+    const auto offset = static_cast<std::ptrdiff_t>(c);
+    table.columns.erase(table.columns.begin() + offset);
+    for (TableLine& line : table.lines) line.cells.erase(line.cells.begin() + offset);
+  }
 }
 
 Table make_table(const ReportModel& model) {
@@ -84,6 +117,7 @@ Table make_table(const ReportModel& model) {
     longest = std::max(longest, *row.geometric_mean.value);
   }
   for (const Row& row : model.rows) table.lines.push_back(table_line(model, row, longest));
+  drop_unknown_columns(table);
   return table;
 }
 
@@ -102,8 +136,8 @@ Statement judged(const Comparison& comparison) {
     statement.sentence = fmt::format("{} is {} {}", comparison.a,
                                      shown(comparison.ratio, format_ratio), comparison.b);
   }
-  std::vector<std::string> parts{fmt::format("{}: {}", comparison.kind, verdict)};
-  if (!comparison.test.empty()) parts.push_back(comparison.test);
+  std::vector<std::string> parts{fmt::format("{} ({})", verdict, comparison.kind)};
+  if (!comparison.test.empty()) parts.push_back(name_of_test(comparison.test));
   if (comparison.degrees_of_freedom.value) {
     parts.push_back(fmt::format("df = {}", format_number(*comparison.degrees_of_freedom.value)));
   }
@@ -128,8 +162,8 @@ void add_checks(const ReportModel& model, Content& content) {
     const bool ok = model.a_a->verdict == "ok";
     std::string sentence = model.a_a->sentence;
     if (sentence.empty()) {
-      sentence = fmt::format("{} against itself: {}", model.a_a->a,
-                             shown(model.a_a->ratio, format_ratio));
+      sentence =
+          fmt::format("{} against itself: {}", model.a_a->a, shown(model.a_a->ratio, format_ratio));
     }
     content.checks.push_back(
         {ok ? Tone::same : Tone::bad, ok ? "=" : "!", "A/A: " + sentence,
@@ -140,22 +174,20 @@ void add_checks(const ReportModel& model, Content& content) {
   }
   if (model.smallest_detectable_ratio.value) {
     const double ratio = *model.smallest_detectable_ratio.value;
-    content.checks.push_back(
-        {Tone::open, "~",
-         fmt::format("Smallest effect that {} trials an arm can see: {}", model.n,
-                     format_ratio(ratio)),
-         fmt::format("a smaller difference than {} stays inconclusive",
-                     format_percent(ratio > 1 ? ratio - 1 : 1 - ratio))});
+    content.checks.push_back({Tone::open, "~",
+                              fmt::format("Smallest effect that {} trials an arm can see: {}",
+                                          model.n, format_ratio(ratio)),
+                              fmt::format("a smaller difference than {} stays inconclusive",
+                                          format_percent(ratio > 1 ? ratio - 1 : 1 - ratio))});
   } else {
     content.checks.push_back({Tone::open, "~", "Smallest detectable effect: not known",
                               model.smallest_detectable_ratio.why});
   }
   for (const Trial& trial : model.trials) {
     if (trial.status == "ok") continue;
-    content.checks.push_back({Tone::bad, "!",
-                              fmt::format("Trial {} of {} is {}", trial.index, trial.arm,
-                                          trial.status),
-                              trial.reason});
+    content.checks.push_back(
+        {Tone::bad, "!", fmt::format("Trial {} of {} is {}", trial.index, trial.arm, trial.status),
+         trial.reason});
   }
 }
 
@@ -193,6 +225,35 @@ std::string make_headline(const ReportModel& model) {
     sentence += fmt::format("; not shown to differ from {}", fmt::join(open, ", "));
   }
   return sentence + ".";
+}
+
+/// Every figure that is not known, with its reason; rows that share one are named together.
+void add_unknowns(const ReportModel& model, Content& content) {
+  const std::pair<const char*, Quantity Row::*> figures[] = {
+      {"share of raw-file", &Row::share_of_raw},
+      {"p50", &Row::p50_ns},
+      {"p99", &Row::p99_ns},
+      {"p99.9", &Row::p999_ns},
+      {"barriers/op", &Row::barriers_per_operation},
+      {"device B/op", &Row::device_bytes_per_operation},
+      {"write amp", &Row::write_amplification},
+      {"B/entry", &Row::disk_bytes_per_entry},
+      {"CPU/op", &Row::cpu_ns_per_operation},
+      {"peak RSS", &Row::rss_peak_bytes},
+      {"drain", &Row::drain_ns},
+      {"recovery", &Row::recovery_ns}};
+  for (const auto& [name, figure] : figures) {
+    std::map<std::string, std::vector<std::string>> arms_by_reason;
+    for (const Row& row : model.rows) {
+      const Quantity& quantity = row.*figure;
+      if (!quantity.value) arms_by_reason[quantity.why].push_back(row.arm);
+    }
+    for (const auto& [why, arms] : arms_by_reason) {
+      const std::string who =
+          arms.size() == model.rows.size() ? "any arm" : fmt::format("{}", fmt::join(arms, ", "));
+      content.unknowns.push_back(fmt::format("{} of {}: {}", name, who, why));
+    }
+  }
 }
 
 Table make_trials(const ReportModel& model) {
@@ -246,6 +307,22 @@ void add_facts(const ReportModel& model, Content& content) {
 
 }  // namespace
 
+Table part_of(const Table& table, bool cost) {
+  Table part;
+  std::vector<std::size_t> kept;
+  for (std::size_t c = 0; c < table.columns.size(); ++c) {
+    if (c != 0 && table.columns[c].cost != cost) continue;
+    kept.push_back(c);
+    part.columns.push_back(table.columns[c]);
+  }
+  for (const TableLine& line : table.lines) {
+    TableLine shorter{{}, line.bar, line.reference};
+    for (const std::size_t c : kept) shorter.cells.push_back(line.cells[c]);
+    part.lines.push_back(std::move(shorter));
+  }
+  return part;
+}
+
 Content make_content(const ReportModel& model) {
   Content content;
   content.title = model.experiment;
@@ -255,14 +332,15 @@ Content make_content(const ReportModel& model) {
   for (const Row& row : model.rows) {
     if (!row.reference) names.push_back(row.arm);
   }
-  content.question = fmt::format("{} of {} on {}", model.metric, fmt::join(names, ", "),
-                                 model.workload);
+  content.question =
+      fmt::format("{} of {} on {}", model.metric, fmt::join(names, ", "), model.workload);
   content.headline = make_headline(model);
   content.table = make_table(model);
   for (const Comparison& comparison : model.comparisons) {
     content.comparisons.push_back(judged(comparison));
   }
   add_checks(model, content);
+  add_unknowns(model, content);
   content.warnings = model.warnings;
   add_facts(model, content);
   const std::string folder = std::filesystem::path(model.ledger_path).parent_path().string();

@@ -14,7 +14,8 @@ struct Column {
   std::string heading;
   std::string meaning;  ///< one sentence for people who see the heading for the first time
   bool right_aligned = true;
-  bool bar = false;  ///< cells hold a share from 0 to 1 of the longest bar
+  bool bar = false;   ///< shows TableLine::bar instead of its cells
+  bool cost = false;  ///< what the figure cost, for pages that set two tables
 };
 
 struct TableLine {
@@ -28,25 +29,29 @@ struct Table {
   std::vector<TableLine> lines;  ///< references last
 };
 
+/// The first column and those with `cost` as given: a page is not wide enough for all at once.
+[[nodiscard]] Table part_of(const Table& table, bool cost);
+
 /// Tone decides the mark and colour, never the size: a loss is as loud as a win.
 enum class Tone : std::uint8_t { better, worse, same, open, bad };
 
 struct Statement {
   Tone tone = Tone::open;
-  std::string mark;      ///< one character that stands for the tone without colour
+  std::string mark;  ///< one character that stands for the tone without colour
   std::string sentence;
-  std::string detail;    ///< the test and its numbers
+  std::string detail;  ///< the test and its numbers
 };
 
 struct Content {
   std::string title;
-  std::string stamp;     ///< "REGISTERED", "EXPLORATORY", with "MIXED DURABILITY" where it is so
+  std::string stamp;  ///< "REGISTERED", "EXPLORATORY", with "MIXED DURABILITY" where it is so
   std::string question;
   std::string headline;  ///< the verdict in a sentence
   Table table;
   std::vector<Statement> comparisons;
   std::vector<Statement> checks;  ///< A/A, smallest effect, disqualified arms, void trials
   std::vector<std::string> warnings;
+  std::vector<std::string> unknowns;                       ///< figures that are not known, and why
   std::vector<std::pair<std::string, std::string>> facts;  ///< result, n, unit, where, hashes
   std::vector<std::string> commands;                       ///< to repeat and to check
   Table trials;

@@ -22,8 +22,9 @@ using nlohmann::json;
 class Ledger {
  public:
   void add(const std::string& kind, json body) {
-    const json record{{"body", std::move(body)}, {"kind", kind},     {"previous", previous_},
-                      {"schema", 1},             {"seq", sequence_}, {"time", "2026-01-02T12:00:00Z"}};
+    const json record{{"body", std::move(body)}, {"kind", kind},
+                      {"previous", previous_},   {"schema", 1},
+                      {"seq", sequence_},        {"time", "2026-01-02T12:00:00Z"}};
     const std::string line = record.dump();
     text_ += line + "\n";
     previous_ = sha256_hex(line);
@@ -62,11 +63,12 @@ json phase_of(const Shape& shape, const ArmShape& arm, double rate, std::mt19937
   const auto operations = static_cast<std::uint64_t>(rate * static_cast<double>(shape.seconds));
   json series = json::array();
   for (std::uint64_t t = 1; t <= shape.seconds; ++t) {
-    series.push_back({{"t_ms", t * 1000},
-                      {"operations", static_cast<std::uint64_t>(
-                                         std::max(0.0, rate * (1 + 0.06 * normal(random))))},
-                      {"p99_ns", static_cast<std::uint64_t>(
-                                     2e9 / rate * (1 + 0.15 * std::fabs(normal(random))))}});
+    series.push_back(
+        {{"t_ms", t * 1000},
+         {"operations",
+          static_cast<std::uint64_t>(std::max(0.0, rate * (1 + 0.06 * normal(random))))},
+         {"p99_ns",
+          static_cast<std::uint64_t>(2e9 / rate * (1 + 0.15 * std::fabs(normal(random))))}});
   }
   json classes = json::object();
   if (shape.histograms) classes["update"] = {{"histogram", histogram_of(1e9 / rate, random)}};
@@ -150,8 +152,10 @@ json provenance() {
   return {{"source", {{"commit", "0123456789abcdef"}, {"dirty", false}}},
           {"cpu", {{"model", "Example CPU <fast & small>"}, {"cores", 2}}},
           {"kernel", "6.1.0"},
-          {"storage", {{"file_system", "ext4"}, {"mount_options", "rw,relatime"},
-                       {"write_cache", {{"unknown", "the device does not say"}}}}},
+          {"storage",
+           {{"file_system", "ext4"},
+            {"mount_options", "rw,relatime"},
+            {"write_cache", {{"unknown", "the device does not say"}}}}},
           {"command_line", "assay run ledgers/demo/experiment.toml"}};
 }
 
@@ -176,8 +180,12 @@ json verdict_of(const Shape& shape, const std::string& result, const json& rows)
           {"rows", rows},
           {"comparisons", comparisons},
           {"a_a",
-           {{"a", rows[0]["arm"]}, {"b", "again"}, {"ratio", 1.003}, {"interval", {0.98, 1.02}},
-            {"p", 0.61}, {"ok", true},
+           {{"a", rows[0]["arm"]},
+            {"b", "again"},
+            {"ratio", 1.003},
+            {"interval", {0.98, 1.02}},
+            {"p", 0.61},
+            {"ok", true},
             {"sentence", rows[0]["arm"].get<std::string>() +
                              " is 1.00x itself (0.98 to 1.02), p = 0.61, n = 20"}}},
           {"smallest_detectable_ratio", 1.07},

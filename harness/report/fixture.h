@@ -11,7 +11,7 @@ struct ArmShape {
   std::string arm;
   std::string store;
   std::string version;
-  double rate = 1000.0;     ///< operations a second
+  double rate = 1000.0;  ///< operations a second
   double cv = 0.05;
   double barriers = 1.0;
   double bytes_per_entry = 150.0;

@@ -59,8 +59,8 @@ std::string list(const std::vector<Statement>& statements) {
 std::string pairs(const std::vector<std::pair<std::string, std::string>>& rows) {
   std::string out = "<div class=\"scroll\"><table class=\"pairs\"><tbody>\n";
   for (const auto& [name, value] : rows) {
-    out += fmt::format("<tr><td>{}</td><td>{}</td></tr>\n", html_escaped(name),
-                       html_escaped(value));
+    out +=
+        fmt::format("<tr><td>{}</td><td>{}</td></tr>\n", html_escaped(name), html_escaped(value));
   }
   return out + "</tbody></table></div>\n";
 }
@@ -76,12 +76,12 @@ std::string pictures_html(const ReportModel& model, const std::vector<Picture>& 
   std::string out = "<h2>Pictures</h2>\n<div class=\"pictures\">\n";
   for (std::size_t i = 0; i < pictures.size(); ++i) {
     const Picture& picture = pictures[i];
-    out += fmt::format("<figure><div class=\"scroll\">{}</div><figcaption>{} &middot; record "
-                       "<code>{:.16}</code> &middot; source and data: plots/{}.gp, plots/{}.dat"
-                       "</figcaption></figure>\n",
-                       inline_svg(picture.svg, fmt::format("p{}-", i), picture.title),
-                       html_escaped(picture.title), html_escaped(model.verdict_hash),
-                       html_escaped(picture.name), html_escaped(picture.name));
+    out += fmt::format(
+        "<figure><div class=\"scroll\">{}</div><figcaption>{} &middot; record "
+        "<code>{:.16}</code> &middot; source and data: plots/{}.gp, plots/{}.dat"
+        "</figcaption></figure>\n",
+        inline_svg(picture.svg, fmt::format("p{}-", i), picture.title), html_escaped(picture.title),
+        html_escaped(model.verdict_hash), html_escaped(picture.name), html_escaped(picture.name));
   }
   out += "</div>\n";
   for (const std::string& note : notes) {
@@ -98,13 +98,20 @@ std::string details_html(const ReportModel& model, const Content& content) {
                             html_escaped(column.meaning));
   }
   std::string out = folded("What the columns mean", meanings + "</ul>\n");
+  std::string unknowns;
+  for (const std::string& unknown : content.unknowns) {
+    unknowns += fmt::format("<li>{}</li>\n", html_escaped(unknown));
+  }
+  if (!unknowns.empty()) {
+    out += folded("What is not known, and why", "<ul>\n" + unknowns + "</ul>\n");
+  }
   out += folded(fmt::format("All {} trials", model.trials.size()), table_html(content.trials));
   std::string settings;
   for (const Row& row : model.rows) {
     for (const Trial& trial : model.trials) {
       if (trial.arm != row.arm || trial.settings.empty()) continue;
-      settings += fmt::format("<p><b>{}</b></p>\n{}", html_escaped(row_title(row)),
-                              pairs(trial.settings));
+      settings +=
+          fmt::format("<p><b>{}</b></p>\n{}", html_escaped(row_title(row)), pairs(trial.settings));
       break;
     }
   }
@@ -127,12 +134,23 @@ std::string html_escaped(const std::string& text) {
   std::string out;
   for (const char c : text) {
     switch (c) {
-      case '&': out += "&amp;"; break;
-      case '<': out += "&lt;"; break;
-      case '>': out += "&gt;"; break;
-      case '"': out += "&quot;"; break;
-      case '\'': out += "&#39;"; break;
-      default: out += static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t' ? ' ' : c;
+      case '&':
+        out += "&amp;";
+        break;
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      case '"':
+        out += "&quot;";
+        break;
+      case '\'':
+        out += "&#39;";
+        break;
+      default:
+        out += static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t' ? ' ' : c;
     }
   }
   return out;
@@ -164,12 +182,12 @@ std::string html_report(const ReportModel& model, const std::vector<Picture>& pi
       "<meta name=\"color-scheme\" content=\"light dark\">\n"
       "<title>{}: {}</title>\n<style>{}</style></head>\n<body>\n",
       html_escaped(content.title), html_escaped(content.headline), kPageStyle);
-  out += fmt::format("<header><span class=\"stamp{}\">{}</span><h1>{}</h1>"
-                     "<p class=\"question\">{}</p></header>\n<p class=\"headline\">{}</p>\n",
-                     registered ? " registered" : "", html_escaped(content.stamp),
-                     html_escaped(content.title), html_escaped(content.question),
-                     html_escaped(content.headline));
-  out += table_html(content.table);
+  out += fmt::format(
+      "<header><span class=\"stamp{}\">{}</span><h1>{}</h1>"
+      "<p class=\"question\">{}</p></header>\n<p class=\"headline\">{}</p>\n",
+      registered ? " registered" : "", html_escaped(content.stamp), html_escaped(content.title),
+      html_escaped(content.question), html_escaped(content.headline));
+  out += table_html(part_of(content.table, false)) + table_html(part_of(content.table, true));
   if (!content.comparisons.empty()) out += "<h2>Comparisons</h2>\n" + list(content.comparisons);
   out += "<h2>Checks</h2>\n" + list(content.checks);
   if (!content.warnings.empty()) {

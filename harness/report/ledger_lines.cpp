@@ -67,8 +67,8 @@ Result<std::vector<LedgerLine>> read_ledger_lines(const std::string& path) {
       return fail(broken(path, number, "this record does not follow the one before it"));
     }
     previous = sha256_hex(line);
-    lines.push_back({record["kind"], record.value("time", std::string()), previous,
-                     std::move(record["body"])});
+    lines.push_back(
+        {record["kind"], record.value("time", std::string()), previous, std::move(record["body"])});
   }
   return lines;
 }

@@ -61,15 +61,32 @@ std::string markdown_escaped(const std::string& text) {
   std::string out;
   for (const char c : text) {
     switch (c) {
-      case '&': out += "&amp;"; break;
-      case '<': out += "&lt;"; break;
-      case '>': out += "&gt;"; break;
-      case '\n': out += ' '; break;
-      case '|': case '*': case '_': case '`': case '[': case ']': case '\\': case '#': case '~':
+      case '&':
+        out += "&amp;";
+        break;
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      case '\n':
+        out += ' ';
+        break;
+      case '|':
+      case '*':
+      case '_':
+      case '`':
+      case '[':
+      case ']':
+      case '\\':
+      case '#':
+      case '~':
         out += '\\';
         out += c;
         break;
-      default: out += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
+      default:
+        out += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
     }
   }
   return out;
@@ -78,10 +95,11 @@ std::string markdown_escaped(const std::string& text) {
 std::string markdown_report(const ReportModel& model, const std::vector<Picture>& pictures,
                             const std::vector<std::string>& notes) {
   const Content content = make_content(model);
-  std::string out = fmt::format("# {}\n\n**{}** {}\n\n> {}\n\n", markdown_escaped(content.title),
-                                content.stamp, markdown_escaped(content.question),
-                                markdown_escaped(content.headline));
-  out += table_markdown(content.table);
+  std::string out =
+      fmt::format("# {}\n\n**{}** {}\n\n> {}\n\n", markdown_escaped(content.title), content.stamp,
+                  markdown_escaped(content.question), markdown_escaped(content.headline));
+  out +=
+      table_markdown(part_of(content.table, false)) + table_markdown(part_of(content.table, true));
   if (!content.comparisons.empty()) out += "## Comparisons\n\n" + list(content.comparisons);
   out += "## Checks\n\n" + list(content.checks);
   if (!content.warnings.empty()) out += "## Warnings\n\n";
@@ -101,6 +119,11 @@ std::string markdown_report(const ReportModel& model, const std::vector<Picture>
   out += "To repeat and to check:\n\n```\n";
   for (const std::string& command : content.commands) out += command + "\n";
   out += "```\n\n";
+  std::string unknowns;
+  for (const std::string& unknown : content.unknowns) {
+    unknowns += "- " + markdown_escaped(unknown) + "\n";
+  }
+  if (!unknowns.empty()) out += folded("What is not known, and why", unknowns + "\n");
   std::string meanings;
   for (const Column& column : content.table.columns) {
     if (column.bar) continue;

@@ -113,7 +113,7 @@ struct ReportModel {
   std::optional<Comparison> a_a;
   Quantity smallest_detectable_ratio;
   std::vector<std::string> warnings;
-  std::vector<Trial> trials;  ///< in the order of the ledger
+  std::vector<Trial> trials;                                    ///< in the order of the ledger
   std::vector<std::pair<std::string, std::string>> provenance;  ///< "cpu.model" -> "..."
   std::vector<std::pair<std::string, std::string>> plan;        ///< the canonical plan, flattened
   std::string command_line;  ///< of the run, empty when not recorded

@@ -8,9 +8,9 @@
 namespace assay::report {
 
 struct Picture {
-  std::string name;   ///< file name in plots/ without suffix
+  std::string name;  ///< file name in plots/ without suffix
   std::string title;
-  std::string svg;    ///< the whole file
+  std::string svg;  ///< the whole file
 };
 
 }  // namespace assay::report

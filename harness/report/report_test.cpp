@@ -65,9 +65,8 @@ TEST_F(Report, a_terminal_without_colour_gets_no_escape_sequences) {
 
 TEST_F(Report, every_format_says_losses_and_hashes_and_checks) {
   const ReportModel model = model_of(shape_, directory_.path());
-  for (const std::string& text :
-       {terminal_report(model, false, 400), markdown_report(model, {}, {}),
-        html_report(model, {}, {})}) {
+  for (const std::string& text : {terminal_report(model, false, 400),
+                                  markdown_report(model, {}, {}), html_report(model, {}, {})}) {
     EXPECT_TRUE(contains(text, "REGISTERED"));
     EXPECT_TRUE(contains(text, "sqlite is 0.8")) << "the loss of sqlite to rocksdb";
     EXPECT_TRUE(contains(text, model.head_hash));
@@ -181,8 +180,9 @@ TEST_F(Report, figures_without_data_are_left_out_with_a_note) {
 }
 
 TEST(InlineSvg, prefixes_ids_so_that_pictures_do_not_meet) {
-  const std::string svg = "<?xml version=\"1.0\"?>\n<svg width=\"9\">\n"
-                          "<path id='gpPt0'/><use xlink:href='#gpPt0'/><g id=\"plot\"/></svg>\n";
+  const std::string svg =
+      "<?xml version=\"1.0\"?>\n<svg width=\"9\">\n"
+      "<path id='gpPt0'/><use xlink:href='#gpPt0'/><g id=\"plot\"/></svg>\n";
   EXPECT_EQ(inline_svg(svg, "p1-", "a \"b\""),
             "<svg role=\"img\" aria-label=\"a &quot;b&quot;\" width=\"9\">\n"
             "<path id='p1-gpPt0'/><use xlink:href='#p1-gpPt0'/><g id=\"p1-plot\"/></svg>");

@@ -188,6 +188,10 @@ std::string terminal_report(const ReportModel& model, bool colour, unsigned colu
   for (const std::string& warning : content.warnings) {
     out += "  " + paint.tone(Tone::bad, "!") + " " + wrapped(printable(warning), width, 4) + "\n";
   }
+  if (!content.unknowns.empty()) out += "Not known\n";
+  for (const std::string& unknown : content.unknowns) {
+    out += "  ? " + paint.faint(wrapped(printable(unknown), width, 4)) + "\n";
+  }
   out += "\n";
   std::size_t longest = 0;
   for (const auto& [name, value] : content.facts) longest = std::max(longest, name.size());

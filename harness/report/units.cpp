@@ -63,7 +63,9 @@ std::string format_bytes(double bytes) {
   return with_prefix(bytes, kPrefixes, 1024.0);
 }
 
-std::string format_ratio(double ratio) { return fmt::format("{}x", format_number(ratio)); }
+std::string format_ratio(double ratio) {
+  return fmt::format("{}x", format_number(ratio));
+}
 
 std::string format_percent(double fraction) {
   const double percent = fraction * 100.0;
@@ -77,7 +79,8 @@ std::string format_p(double p) {
   const int exponent = static_cast<int>(std::floor(std::log10(p)));
   const double mantissa = p / std::pow(10.0, exponent);
   const long rounded = std::lround(mantissa);
-  return rounded == 10 ? fmt::format("1e{}", exponent + 1) : fmt::format("{}e{}", rounded, exponent);
+  return rounded == 10 ? fmt::format("1e{}", exponent + 1)
+                       : fmt::format("{}e{}", rounded, exponent);
 }
 
 std::string format_metric(double value, const std::string& unit) {

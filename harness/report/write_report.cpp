@@ -112,7 +112,8 @@ Result<plots::Drawn> write_plots(const ReportModel& model, const std::string& di
     fs::remove_all(made, ignored);
     return drawn;
   }
-  for (const auto& entry : fs::directory_iterator(made, ignored)) ASSAY_TRY(sync_path(entry.path()));
+  for (const auto& entry : fs::directory_iterator(made, ignored))
+    ASSAY_TRY(sync_path(entry.path()));
   ASSAY_TRY(sync_path(made));
   ASSAY_TRY(exchange(made, target));
   return drawn;

@@ -1,0 +1,52 @@
+// assay plot: every figure again, from the ledger and the raw records alone.
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "harness/cli/verb.h"
+#include "harness/report/model.h"
+#include "harness/report/write_report.h"
+
+namespace assay::cli {
+namespace {
+
+struct PlotOptions {
+  std::string ledger;
+  std::string result;
+  std::string out;
+};
+
+Result<ExitStatus> plot(const PlotOptions& options) {
+  const Result<std::string> path = report::find_ledger(options.ledger);
+  if (!path) return fail(path.error());
+  const Result<report::ReportModel> model = report::load_report(*path, options.result);
+  if (!model) return fail(model.error());
+  const std::string out = options.out.empty()
+                              ? (std::filesystem::path(model->result_directory) / "plots").string()
+                              : options.out;
+  const Result<plots::Drawn> drawn = report::write_plots(*model, out);
+  if (!drawn) return fail(drawn.error());
+  for (const plots::Drawing& figure : drawn->figures) {
+    fmt::print("{}/{}.svg  {}\n", out, figure.name, figure.title);
+  }
+  for (const std::string& note : drawn->notes) fmt::print("left out: {}\n", note);
+  return ExitStatus::done;
+}
+
+}  // namespace
+
+void add_plot(CLI::App& app, Invocation& invocation) {
+  auto options = std::make_shared<PlotOptions>();
+  CLI::App* verb = app.add_subcommand("plot", "Draw every figure again from a ledger alone");
+  verb->add_option("ledger", options->ledger,
+                   "a ledger.jsonl, its directory, or the name of an experiment")
+      ->required();
+  verb->add_option("--result", options->result, "the result to draw (the newest verdict)");
+  verb->add_option("--out", options->out, "directory for the figures (plots/ of the result)");
+  verb->callback(
+      [options, &invocation] { invocation.action = [options] { return plot(*options); }; });
+}
+
+}  // namespace assay::cli
