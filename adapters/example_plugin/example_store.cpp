@@ -121,11 +121,11 @@ int sync(assay_store* s, assay_error* e) { return ::fdatasync(s->log) ? failed(e
 void capabilities(assay_capabilities* c) {  // no rollback, one writer at a time, all in memory
   c->ordered = c->atomic_batches = 1;
   c->durability = 1u << ASSAY_PROCESS | 1u << ASSAY_POWER;
-  c->max_key_bytes = 1u << 16, c->max_value_bytes = 1u << 26;
+  c->max_key_bytes = c->max_value_bytes = 1u << 30;
 }
 void settings(std::uint32_t durability, assay_setting_sink sink, void* context) {
   const char* value = kSyncChoices[durability == ASSAY_POWER ? 0 : 1];
-  const assay_setting s{sizeof s, 0, "sync", value, "when fdatasync runs", "README", kSyncChoices};
+  const assay_setting s{sizeof s, 0, "sync", value, "when fdatasync runs", "its README", kSyncChoices};
   sink(context, &s);
 }
 const char* version() { return "1.0"; }
