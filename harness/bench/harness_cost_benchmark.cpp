@@ -43,14 +43,14 @@ const std::string kUniformReads = "mix = { read = 1 }\n";
 const std::string kZipfianHalf =
     "mix = { read = 1, update = 1 }\ndistribution = { kind = \"zipfian\" }\n";
 
-/// Shows ns an operation where an iteration is many operations.
+/// Shows the time an operation where an iteration is many operations. With several threads it is
+/// the time between two operations of any thread, the inverse of the rate beside it.
 void count_operations(benchmark::State& state, std::size_t an_iteration) {
   const auto operations =
       static_cast<double>(state.iterations()) * static_cast<double>(an_iteration);
   state.SetItemsProcessed(static_cast<std::int64_t>(operations));
-  // Averaged over threads: each is slowed down or not, while the rate above is their sum.
-  state.counters["ns_per_operation"] = benchmark::Counter(
-      operations / 1e9, benchmark::Counter::kAvgThreadsRate | benchmark::Counter::kInvert);
+  state.counters["per_operation"] =
+      benchmark::Counter(operations, benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
 }
 
 void empty_loop(benchmark::State& state) {

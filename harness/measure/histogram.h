@@ -21,8 +21,11 @@ class Histogram {
     ++counts_[index_of(value)];
     ++total_;
     sum_ += value;
-    max_ = value > max_ ? value : max_;
-    min_ = value < min_ ? value : min_;
+    // Branches, because they are hardly ever taken: a conditional move would store each time.
+    if (value > max_) [[unlikely]]
+      max_ = value;
+    if (value < min_) [[unlikely]]
+      min_ = value;
   }
   void merge(const Histogram& other);
   void reset();
