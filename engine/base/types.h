@@ -46,6 +46,14 @@ inline std::string_view as_text(ConstBytes bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
+/// How log writes become durable. Stored in the root, fixed for the life of a store.
+enum class LogMethod : std::uint8_t {
+  fdatasync = 0,     ///< write, then fdatasync
+  dsync = 1,         ///< O_DSYNC
+  direct_dsync = 2,  ///< O_DIRECT and O_DSYNC
+};
+[[nodiscard]] std::string_view to_string(LogMethod method);
+
 /// What an entry says about its key.
 enum class EntryKind : std::uint8_t { value = 0, tombstone = 1 };
 

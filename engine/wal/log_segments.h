@@ -16,14 +16,6 @@
 
 namespace lode {
 
-/// How log writes become durable. Stored in the root, fixed for the life of a store.
-enum class LogMethod : std::uint8_t {
-  fdatasync = 0,     ///< write, then fdatasync
-  dsync = 1,         ///< O_DSYNC
-  direct_dsync = 2,  ///< O_DIRECT and O_DSYNC
-};
-[[nodiscard]] std::string_view to_string(LogMethod method);
-
 struct Segment {
   std::uint64_t slot = 0;
   SegmentHeader header;

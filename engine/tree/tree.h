@@ -1,0 +1,151 @@
+// An immutable sorted tree in the data file: built once from sorted entries, then only read.
+//
+// The tree owns its extents: when the last holder (a published state, a snapshot, a durable root)
+// lets go, its pages are free. Every page carries the tree's number; every reference to a page
+// carries its checksum, up to the manifest, which is covered by the root's.
+// Threads: a Tree is read from any thread; a TreeBuilder and a TreeCursor by one.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/base/coding.h"
+#include "engine/tree/entry_cursor.h"
+#include "engine/tree/extent_stream.h"
+#include "engine/tree/filter.h"
+#include "engine/tree/page_pool.h"
+
+namespace lode {
+
+/// What a tree lives in. Outlives the trees.
+struct TreeSpace {
+  File& file;
+  ExtentAllocator& space;
+  PagePool& pool;
+};
+
+/// What the manifest keeps of a tree.
+struct TreeInfo {
+  std::uint64_t number = 0;  ///< never used twice in a store
+  PageRef root;
+  std::uint64_t entries = 0;
+  std::uint64_t tombstones = 0;
+  std::uint64_t payload_bytes = 0;  ///< keys and values
+  std::string first_key;
+  std::string last_key;
+  ValueRef filter;  ///< where the filter's bytes are
+  std::vector<Extent> extents;
+
+  [[nodiscard]] std::uint64_t pages() const;
+  void encode(Encoder& out) const;
+  [[nodiscard]] static std::optional<TreeInfo> decode(Decoder& in);
+};
+
+/// Answer of a look-up in one source: nothing known, a value, or "it was deleted".
+struct Lookup {
+  bool found = false;
+  bool deleted = false;
+};
+
+class Tree {
+ public:
+  Tree(TreeSpace space, TreeInfo info) : space_(space), info_(std::move(info)) {}
+  ~Tree();
+  Tree(const Tree&) = delete;
+  Tree& operator=(const Tree&) = delete;
+
+  /// Puts the value into `value` when the key is there. `hash` is filter_hash(key).
+  Result<Lookup> get(std::string_view key, std::uint64_t hash, std::string& value) const;
+  [[nodiscard]] const TreeInfo& info() const { return info_; }
+  /// Reads every page and value and checks order, counts and checksums.
+  Status verify() const;
+  Status read_value(const ValueRef& ref, std::string& out) const;
+
+ private:
+  friend class TreeCursor;
+  Result<bool> may_hold(std::uint64_t hash) const;
+  [[nodiscard]] bool in_range(std::string_view key) const {
+    return key >= info_.first_key && key <= info_.last_key;
+  }
+  struct Walk;
+  Status verify_page(const PageRef& ref, unsigned level, Walk& walk) const;
+
+  TreeSpace space_;
+  TreeInfo info_;
+  mutable std::mutex filter_mutex_;
+  mutable std::unique_ptr<Filter> filter_storage_;
+  mutable std::atomic<const Filter*> filter_{nullptr};  // loaded at the first question
+};
+
+/// Builds a tree from entries in strictly rising key order. Nothing is durable before the caller
+/// has synced the file.
+class TreeBuilder {
+ public:
+  TreeBuilder(TreeSpace space, std::uint64_t number);
+  Status add(std::string_view key, EntryKind kind, std::string_view value);
+  [[nodiscard]] std::uint64_t entries() const { return info_.entries; }
+  /// Bytes of pages and values so far, about.
+  [[nodiscard]] std::uint64_t bytes() const;
+  /// The finished tree; the builder is spent. There must be an entry.
+  Result<std::shared_ptr<const Tree>> finish();
+  [[nodiscard]] std::uint64_t written_bytes() const {
+    return pages_.written_bytes() + values_.written_bytes();
+  }
+
+ private:
+  Status add_reference(std::size_t level, std::string_view key, const PageRef& ref);
+  Result<PageRef> emit(std::size_t level);
+
+  TreeSpace space_;
+  TreeInfo info_;
+  ExtentStream pages_;
+  ExtentStream values_;
+  struct Level {
+    PageBuilder page;
+    std::string separator;  ///< lowest key that leads to the page being filled
+  };
+  std::vector<std::unique_ptr<Level>> levels_;  // 0 = leaves
+  std::vector<std::uint64_t> hashes_;
+  std::string last_key_;
+  AlignedBuffer scratch_;
+};
+
+class TreeCursor final : public EntryCursor {
+ public:
+  explicit TreeCursor(std::shared_ptr<const Tree> tree) : tree_(std::move(tree)) {}
+  void seek_first() override;
+  void seek_last() override;
+  void seek(std::string_view key) override;
+  void next() override;
+  void prev() override;
+  [[nodiscard]] bool valid() const override { return valid_; }
+  [[nodiscard]] std::string_view key() const override { return key_; }
+  [[nodiscard]] EntryKind kind() const override {
+    return cell_.kind == CellKind::tombstone ? EntryKind::tombstone : EntryKind::value;
+  }
+  Result<std::string_view> value() override;
+  [[nodiscard]] Status status() const override;
+
+ private:
+  struct Step {
+    PinnedPage page;
+    std::size_t index = 0;
+  };
+  bool descend(const PageRef& from, bool to_last);
+  bool push(const PageRef& ref);
+  void show();
+
+  std::shared_ptr<const Tree> tree_;
+  std::vector<Step> path_;  // from the root; the last one is a leaf
+  bool valid_ = false;
+  Cell cell_;
+  std::string key_;
+  std::string scratch_;
+  std::optional<Error> error_;
+};
+
+}  // namespace lode
