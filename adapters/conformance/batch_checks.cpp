@@ -82,7 +82,7 @@ Result<Outcome> batch_same_key(const Bench& bench) {
 Result<Outcome> batch_refused(const Bench& bench) {
   if (!bench.capabilities.atomic_batches) return no_batches(bench);
   const std::uint64_t most = bench.capabilities.max_key_bytes;
-  if (most > (std::uint64_t{1} << 20)) {
+  if (most > (std::uint64_t{16} << 20)) {
     return Outcome{CheckResult::not_applicable,
                    fmt::format("no mutation to refuse: keys may have {} bytes", most)};
   }

@@ -125,7 +125,7 @@ void capabilities(assay_capabilities* c) {  // no rollback, one writer at a time
 }
 void settings(std::uint32_t durability, assay_setting_sink sink, void* context) {
   const char* value = kSyncChoices[durability == ASSAY_POWER ? 0 : 1];
-  const assay_setting s{sizeof s, 0, "sync", value, "when fdatasync runs", "its README", kSyncChoices};
+  const assay_setting s{sizeof s, 0, "sync", value, "when fdatasync runs", "README", kSyncChoices};
   sink(context, &s);
 }
 const char* version() { return "1.0"; }

@@ -1,0 +1,71 @@
+// A store that works until the call that its settings name, and then ends badly.
+//   crash_in     none, or the call: open put get erase apply rollback scan close
+//   crash_after  how many of these calls succeed first
+//   crash_how    segv, abort, stack (overflow), exit, throw, or hang
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <stdexcept>
+#include <string>
+
+#include "adapters/plugin/testdata/toy_store.h"
+
+namespace {
+
+constexpr const char* kCalls[] = {"none",  "open",     "put",  "get",   "erase",
+                                  "apply", "rollback", "scan", "close", nullptr};
+constexpr const char* kEnds[] = {"segv", "abort", "stack", "exit", "throw", "hang", nullptr};
+
+std::atomic<std::uint64_t> calls{0};  // of the kind that crashes, in this process
+
+// Not a tail call, and nothing the compiler could leave out.
+int overflow(volatile char* above, int depth) {
+  volatile char room[4096];
+  room[0] = *above;
+  return depth == 0 ? 0 : overflow(room, depth - 1) + room[0];
+}
+
+struct Crashing {
+  static constexpr const char* name = "crashing";
+  static constexpr std::array<toy::Choice, 3> settings{
+      {{"crash_in", "none", kCalls}, {"crash_after", "0", nullptr}, {"crash_how", "segv", kEnds}}};
+
+  explicit Crashing(const toy::Values& values) {
+    if (values.empty()) return;
+    crash_in = values.at("crash_in");
+    crash_how = values.at("crash_how");
+    crash_after = std::strtoull(values.at("crash_after").c_str(), nullptr, 10);
+  }
+
+  void before(const char* call) const {
+    if (crash_in != call || calls++ < crash_after) return;
+    if (crash_how == "segv") {
+      volatile int* volatile nowhere = nullptr;
+      *nowhere = 1;
+    }
+    if (crash_how == "abort") std::abort();
+    if (crash_how == "exit") ::_exit(3);
+    if (crash_how == "throw") throw std::runtime_error("thrown on purpose");
+    if (crash_how == "stack") {
+      volatile char bottom = 1;
+      overflow(&bottom, 1'000'000'000);
+    }
+    while (crash_how == "hang") ::pause();
+  }
+  [[nodiscard]] std::size_t commits_to_forget() const { return 0; }
+  void opened(toy::Entries&) const {}
+  void order(std::vector<toy::Entry>&) const {}
+
+  std::string crash_in = "none";
+  std::string crash_how = "segv";
+  std::uint64_t crash_after = 0;
+};
+
+const assay_plugin kTable = toy::toy_table<Crashing>();
+
+}  // namespace
+
+const assay_plugin* assay_plugin_entry(std::uint32_t) {
+  return &kTable;
+}
