@@ -374,11 +374,14 @@ Result<TomlDocument> TomlDocument::from_json(const nlohmann::json& json,
 
 namespace {
 
-/// The element of `array` called `part`: by number, or by the `name` of its tables.
+/// The element of `array` called `part`: by number, or by the `name` (without one, the `kind`) of
+/// its tables.
 Result<TomlNode*> element(const TomlNode& array, std::string_view part, const std::string& where) {
   std::vector<std::string_view> names;
   for (const auto& item : array.items) {
-    const TomlNode* name = item->kind == TomlNode::table ? item->member("name") : nullptr;
+    if (item->kind != TomlNode::table) continue;
+    const TomlNode* name = item->member("name");
+    if (name == nullptr) name = item->member("kind");
     if (name == nullptr || name->kind != TomlNode::text) continue;
     if (name->string == part) return item.get();
     names.push_back(name->string);

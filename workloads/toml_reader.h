@@ -126,8 +126,8 @@ class TomlDocument {
                                                       const std::string& origin);
 
   /// Replaces or adds one value. `path` is dotted; an element of an array is named by its number
-  /// (from 0) or, for tables, by the value of their `name`: "phases.run.duration_ms". `value` is
-  /// TOML (12, 0.5, true, [1, 2], "text"); what is not TOML is taken as text, so that
+  /// (from 0) or, for tables, by their `name`, else their `kind`: "phases.run.duration_ms". `value`
+  /// is TOML (12, 0.5, true, [1, 2], "text"); what is not TOML is taken as text, so that
   /// distribution=zipfian needs no quotes.
   [[nodiscard]] Status set(std::string_view path, std::string_view value);
   /// `assignment` is "path=value", as --set takes it.

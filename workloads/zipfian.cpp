@@ -25,8 +25,11 @@ double euler_maclaurin(double a, double b, double theta) {
   const auto third = [theta](double x) {
     return -theta * (theta + 1) * (theta + 2) * std::pow(x, -theta - 3);
   };
+  const auto fifth = [theta](double x) {
+    return -theta * (theta + 1) * (theta + 2) * (theta + 3) * (theta + 4) * std::pow(x, -theta - 5);
+  };
   return integral(a, b, theta) + (value(a) + value(b)) / 2 + (first(b) - first(a)) / 12 -
-         (third(b) - third(a)) / 720;
+         (third(b) - third(a)) / 720 + (fifth(b) - fifth(a)) / 30240;
 }
 
 }  // namespace
