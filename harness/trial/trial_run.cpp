@@ -276,25 +276,28 @@ json* TrialRun::measured_phase() {
 }
 
 void TrialRun::note_drain() {
-  std::optional<std::uint64_t> drain_ns;
+  std::uint64_t drain_ns = 0;
+  bool drained = false;
   json* last_timed = nullptr;
   for (json& phase : record_["phases"]) {
     const std::string kind = phase.value("kind", "");
     if (kind == "run" && phase.value("timed", false)) {
       last_timed = &phase;
-      drain_ns.reset();
+      drain_ns = 0;
+      drained = false;
     } else if (last_timed && (kind == "sync" || kind == "checkpoint" || kind == "settle")) {
-      drain_ns = drain_ns.value_or(0) + phase.value("wall_ns", std::uint64_t{0});
+      drain_ns += phase.value("wall_ns", std::uint64_t{0});
+      drained = true;
     }
   }
-  if (!drain_ns) {
+  if (!drained) {
     if (!over())
       record_["drain_ns"] = unknown_figure("the workload declares no drain after its run");
     return;
   }
-  record_["drain_ns"] = *drain_ns;
+  record_["drain_ns"] = drain_ns;
   // The debt that the run has left is charged to it, beside the plain figure.
-  const std::uint64_t wall_ns = last_timed->value("wall_ns", std::uint64_t{0}) + *drain_ns;
+  const std::uint64_t wall_ns = last_timed->value("wall_ns", std::uint64_t{0}) + drain_ns;
   if (wall_ns > 0)
     (*last_timed)["throughput_with_drain_per_s"] =
         static_cast<double>(last_timed->value("operations", std::uint64_t{0})) * 1e9 /
