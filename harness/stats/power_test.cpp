@@ -76,6 +76,12 @@ TEST(Power, grows_with_the_effect_up_to_one) {
   EXPECT_NEAR(last, 1, 1e-9);
 }
 
+TEST(Power, of_a_hopelessly_small_effect_ends_at_more_trials_than_anybody_runs) {
+  EXPECT_GE(trials_needed(1e-6, 1, 0.05, 0.80, false), 100'000'000U);
+  // Between, 2 (z(.975) + z(.80))^2 / d^2 trials; the difference to the t test vanishes.
+  EXPECT_NEAR(static_cast<double>(trials_needed(0.001, 1, 0.05, 0.80, false)), 2 * 7.848879e6, 3);
+}
+
 TEST(PowerDeathTest, refuses_an_effect_of_zero) {
   EXPECT_DEATH((void)trials_needed(0, 1, 0.05, 0.80, false), "zero");
 }
