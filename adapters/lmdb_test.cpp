@@ -1,0 +1,118 @@
+// LMDB's map: it grows under everybody's feet, and nobody notices.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+
+#include "adapters/lmdb_map_gate.h"
+#include "adapters/store_fixture.h"
+
+namespace assay {
+namespace {
+
+using testing::Collector;
+using testing::FreshDirectory;
+using testing::key_of;
+using testing::new_session;
+using testing::ok;
+using testing::open_store;
+using testing::read;
+
+std::unique_ptr<Store> small_store(const FreshDirectory& directory) {
+  OpenOptions options;
+  options.directory = directory.path();
+  options.durability = DurabilityClass::process;
+  options.settings = {{"map_bytes", "131072"}};
+  return open_store("lmdb", options);
+}
+
+TEST(LmdbMap, grows_while_readers_read) {
+  const FreshDirectory directory;
+  const std::unique_ptr<Store> store = small_store(directory);
+  const std::string value(2'000, 'v');
+  std::atomic<bool> stop{false};
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> readers;
+  for (int t = 0; t < 2; ++t) {
+    readers.emplace_back([&] {
+      const std::unique_ptr<Session> session = new_session(*store);
+      while (!stop) {
+        const std::string found = read(*session, key_of(KeyKind::bytes, 0));
+        if (found != "(none)" && found != value) ++wrong;
+        Collector first(5);
+        if (!session->scan({}, first)) ++wrong;
+      }
+    });
+  }
+  std::unique_ptr<Session> session = new_session(*store);
+  for (std::uint64_t n = 0; n < 1'000; ++n) {
+    ASSERT_TRUE(ok(session->put(key_of(KeyKind::bytes, n), value)));
+  }
+  stop = true;
+  for (std::thread& reader : readers) reader.join();
+  EXPECT_EQ(wrong.load(), 0);
+  EXPECT_GE(store->counters().at("map_growths"), 4);
+  EXPECT_GE(store->counters().at("me_mapsize"), 2'000'000);
+  for (std::uint64_t n = 0; n < 1'000; ++n) {
+    ASSERT_EQ(read(*session, key_of(KeyKind::bytes, n)), value) << n;
+  }
+  session.reset();
+  EXPECT_TRUE(ok(store->close()));
+}
+
+TEST(LmdbMap, grows_for_one_transaction_larger_than_itself) {
+  const FreshDirectory directory;
+  const std::unique_ptr<Store> store = small_store(directory);
+  std::unique_ptr<Session> session = new_session(*store);
+  const std::string value(100'000, 'v');
+  std::vector<std::string> keys;
+  for (std::uint64_t n = 0; n < 20; ++n) keys.push_back(key_of(KeyKind::bytes, n));
+  std::vector<Mutation> batch;
+  for (const std::string& key : keys) batch.push_back({Mutation::Kind::put, key, value});
+  ASSERT_TRUE(ok(session->rollback(batch)));
+  EXPECT_EQ(read(*session, keys[0]), "(none)");
+  ASSERT_TRUE(ok(session->apply(batch)));
+  for (const std::string& key : keys) EXPECT_EQ(read(*session, key), value);
+  // A view that is still held by this session is given up by its own next write.
+  ASSERT_TRUE(ok(session->put("large", std::string(8 << 20, 'l'))));
+  EXPECT_EQ(read(*session, "large").size(), std::size_t{8} << 20);
+  session.reset();
+  EXPECT_TRUE(ok(store->close()));
+}
+
+TEST(LmdbViews, stay_as_they_were_while_others_write) {
+  const FreshDirectory directory;
+  OpenOptions options;
+  options.directory = directory.path();
+  options.durability = DurabilityClass::process;
+  const std::unique_ptr<Store> store = open_store("lmdb", options);
+  std::unique_ptr<Session> reader = new_session(*store);
+  std::unique_ptr<Session> writer = new_session(*store);
+  const std::string old_value(50'000, 'o');
+  ASSERT_TRUE(ok(writer->put("k", old_value)));
+  std::string_view view;
+  ASSERT_TRUE(reader->get("k", view).value());
+  for (int i = 0; i < 20; ++i) ASSERT_TRUE(ok(writer->put("k", std::string(50'000, 'n'))));
+  EXPECT_TRUE(view == old_value);
+  EXPECT_EQ(read(*reader, "k"), std::string(50'000, 'n'));
+  reader.reset();
+  writer.reset();
+  EXPECT_TRUE(ok(store->close()));
+}
+
+TEST(LmdbMapGate, runs_the_change_only_when_nobody_is_inside) {
+  LmdbMapGate gate;
+  LmdbMapGate::Slot slot(gate);
+  int changes = 0;
+  EXPECT_TRUE(gate.exclusively(std::chrono::milliseconds(1), [&] { ++changes; }));
+  slot.enter();
+  EXPECT_FALSE(gate.exclusively(std::chrono::milliseconds(1), [&] { ++changes; }));
+  slot.leave();
+  EXPECT_TRUE(gate.exclusively(std::chrono::milliseconds(1), [&] { ++changes; }));
+  EXPECT_EQ(changes, 2);
+  slot.enter();  // the gate is open again after a refusal
+  slot.leave();
+}
+
+}  // namespace
+}  // namespace assay
