@@ -1,0 +1,174 @@
+// End to end: bad input of every sort gets one message that names the place and the remedy, the
+// documented exit status, and leaves nothing behind.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "harness/cli/command_line.h"
+
+namespace assay::end_to_end {
+namespace {
+
+using BadInput = EndToEnd;
+
+const std::string kWorkload = R"(name = "own"
+[keys]
+count = 1000
+[values]
+bytes = 100
+[[phases]]
+kind = "load"
+[[phases]]
+kind = "run"
+operations = 200
+[[phases.roles]]
+name = "clients"
+mix = { read = 0.5, update = 0.5 }
+)";
+
+/// One line, beginning as every message does, and no output beside it.
+void expect_one_message(const Finished& run, int status, const std::vector<std::string>& parts) {
+  EXPECT_EQ(run.status, status) << run.err;
+  EXPECT_EQ(run.out, "");
+  EXPECT_EQ(run.err.find("assay: "), 0U) << run.err;
+  EXPECT_EQ(std::count(run.err.begin(), run.err.end(), '\n'), 1) << run.err;
+  for (const std::string& part : parts) {
+    EXPECT_NE(run.err.find(part), std::string::npos) << "\"" << part << "\" not in: " << run.err;
+  }
+}
+
+std::string with(const std::string& from, const std::string& to) {
+  std::string text = kWorkload;
+  const std::size_t at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  return text.replace(at, from.size(), to);
+}
+
+TEST_F(BadInput, a_fine_workload_passes_the_check) {
+  write_file(directory_ / "own.toml", kWorkload);
+  EXPECT_EQ(assay("workload check own.toml").status, 0);
+}
+
+TEST_F(BadInput, an_unknown_key_is_told_with_file_line_and_the_nearest_name) {
+  write_file(directory_ / "own.toml", with("count = 1000", "cuont = 1000"));
+  expect_one_message(assay("workload check own.toml"), 2, {"own.toml:3", "cuont", "count"});
+}
+
+TEST_F(BadInput, a_duplicate_key_is_told_with_file_and_line) {
+  write_file(directory_ / "own.toml", with("count = 1000", "count = 1000\ncount = 7"));
+  expect_one_message(assay("workload check own.toml"), 2, {"own.toml:4", "count"});
+}
+
+TEST_F(BadInput, a_wrong_type_is_told_with_file_and_line) {
+  write_file(directory_ / "own.toml", with("bytes = 100", "bytes = \"many\""));
+  expect_one_message(assay("workload check own.toml"), 2, {"own.toml:5", "bytes"});
+}
+
+TEST_F(BadInput, zero_keys_are_refused) {
+  write_file(directory_ / "own.toml", with("count = 1000", "count = 0"));
+  expect_one_message(assay("workload check own.toml"), 2, {"own.toml:3", "count"});
+}
+
+TEST_F(BadInput, an_impossible_theta_is_refused) {
+  write_file(directory_ / "own.toml",
+             kWorkload + "distribution = { kind = \"zipfian\", theta = -1.0 }\n");
+  expect_one_message(assay("workload check own.toml"), 2, {"own.toml:14", "theta"});
+}
+
+TEST_F(BadInput, broken_toml_is_told_with_file_and_line) {
+  write_file(directory_ / "own.toml", with("[values]", "[values"));
+  expect_one_message(assay("workload check own.toml"), 2, {"own.toml:4"});
+}
+
+TEST_F(BadInput, a_missing_file_is_told) {
+  expect_one_message(assay("workload check nowhere.toml"), 2, {"nowhere.toml"});
+}
+
+TEST_F(BadInput, a_misspelt_shipped_workload_is_told_with_the_nearest_name) {
+  expect_one_message(assay("workload show ycbs-a"), 2, {"ycbs-a", "ycsb-a"});
+}
+
+TEST_F(BadInput, an_unknown_store_is_told_with_the_nearest_name) {
+  expect_one_message(assay("compare --stores sqlte,lmdb --workload durable-put"), 2,
+                     {"sqlte", "sqlite"});
+  expect_one_message(assay("store show rocsdb"), 2, {"rocsdb", "rocksdb"});
+}
+
+TEST_F(BadInput, an_unknown_setting_is_told_with_the_nearest_name) {
+  expect_one_message(assay("compare --stores sqlite,lmdb --workload durable-put "
+                           "--set sqlite.synchronus=FULL"),
+                     2, {"synchronus", "synchronous"});
+}
+
+TEST_F(BadInput, a_setting_with_an_impossible_value_is_told_with_the_valid_ones) {
+  expect_one_message(assay("compare --stores sqlite,lmdb --workload durable-put "
+                           "--set sqlite.synchronous=MAYBE"),
+                     2, {"MAYBE", "FULL"});
+}
+
+TEST_F(BadInput, more_pins_than_processors_are_refused) {
+  write_file(directory_ / "own.toml", kWorkload + "cpus = [0, 1, 4095]\n");
+  const Finished run =
+      assay("compare --stores sqlite,lmdb --workload ./own.toml --trials 2 --root bench");
+  EXPECT_TRUE(run.status == 2 || run.status == 7) << run.status << run.err;
+  EXPECT_NE(run.err.find("4095"), std::string::npos) << run.err;
+  EXPECT_FALSE(std::filesystem::exists(directory_ / "runs"));
+}
+
+TEST_F(BadInput, an_unknown_durability_class_is_refused) {
+  expect_one_message(
+      assay("compare --stores sqlite,lmdb --workload durable-put --durability eternal"), 2,
+      {"eternal", "power-prefix"});
+}
+
+TEST_F(BadInput, an_unknown_verb_or_flag_has_the_status_of_bad_input) {
+  EXPECT_EQ(assay("exlpode").status, 2);
+  EXPECT_EQ(assay("compare --sores a").status, 2);
+  EXPECT_EQ(assay("").status, 2);
+  EXPECT_EQ(assay("--help").status, 0);
+}
+
+TEST_F(BadInput, a_misspelt_experiment_is_told_with_the_nearest_name) {
+  write_file(directory_ / "ledgers/tiny/experiment.toml", "name = \"tiny\"\n");
+  expect_one_message(assay("run tinny"), 2, {"tinny", "tiny"});
+}
+
+TEST_F(BadInput, an_unknown_key_of_an_experiment_is_told_with_file_and_line) {
+  write_file(directory_ / "tiny.toml",
+             "name = \"tiny\"\nworkload = \"durable-put\"\ntrails = 3\n[[arms]]\nstore = "
+             "\"sqlite\"\n[[arms]]\nstore = \"lmdb\"\n");
+  expect_one_message(assay("run tiny.toml"), 2, {"tiny.toml:3", "trails", "trials"});
+}
+
+TEST_F(BadInput, arms_of_unequal_durability_are_refused) {
+  write_file(directory_ / "tiny.toml",
+             "name = \"tiny\"\nworkload = \"durable-put\"\n[[arms]]\nstore = \"sqlite\"\ndurability "
+             "= \"power\"\n[[arms]]\nstore = \"lmdb\"\ndurability = \"process\"\n");
+  expect_one_message(assay("run tiny.toml"), 2, {"tiny.toml", "mixed_durability"});
+}
+
+TEST_F(BadInput, a_plug_in_that_is_no_library_is_told) {
+  write_file(directory_ / "mine.so", "not a library");
+  expect_one_message(assay("compare --stores ./mine.so,lmdb --workload durable-put"), 2,
+                     {"mine.so"});
+  expect_one_message(assay("store check ./absent.so"), 2, {"absent.so"});
+}
+
+TEST_F(BadInput, an_unreadable_ledger_is_told_with_file_and_line) {
+  write_file(directory_ / "ledgers/tiny/ledger.jsonl", "{\"schema\":1,\n");
+  const Finished run = assay("report ledgers/tiny/ledger.jsonl");
+  EXPECT_EQ(run.status, 10) << run.err;
+  EXPECT_NE(run.err.find("ledger.jsonl:1"), std::string::npos) << run.err;
+}
+
+TEST_F(BadInput, a_benchmark_root_that_is_a_file_is_refused_and_kept) {
+  write_file(directory_ / "precious", "do not touch");
+  const Finished run = assay(
+      "compare --stores sqlite,lmdb --workload durable-put --trials 2 --root precious "
+      "--set workload.keys.count=1000");
+  EXPECT_TRUE(run.status == 2 || run.status == 7) << run.status << run.err;
+  EXPECT_EQ(read_file(directory_ / "precious"), "do not touch");
+}
+
+}  // namespace
+}  // namespace assay::end_to_end
