@@ -56,7 +56,7 @@ Result<Outcome> settings_listed(const Bench& bench) {
     }
     count = std::max(count, names.size());
   }
-  return Outcome{CheckResult::passed, fmt::format("{} settings", count)};
+  return Outcome{CheckResult::passed, fmt::format("settings: {}", count)};
 }
 
 Result<Outcome> effective_settings(const Bench& bench) {

@@ -11,6 +11,8 @@
 namespace assay::conformance {
 namespace {
 
+constexpr std::size_t kShownBytes = 24;  // of a key or value, in a message
+
 /// Every fixture of a process gets a directory that no other has had.
 std::string fresh_directory(const std::string& parent) {
   static std::atomic<unsigned> count{0};
@@ -25,6 +27,14 @@ class Collector final : public ScanSink {
   }
   Entries entries;
 };
+
+/// Where two values part, if what shown() shows of them does not tell.
+std::string difference(std::string_view seen, std::string_view expected) {
+  const auto parted = std::ranges::mismatch(seen, expected);
+  const auto at = parted.in1 - seen.begin();
+  if (static_cast<std::size_t>(at) < kShownBytes) return {};
+  return fmt::format(", from byte {} on", at);
+}
 
 std::string shown_entry(const std::pair<std::string, std::string>& entry) {
   return fmt::format("{} = {}", shown(entry.first), shown(entry.second));
@@ -156,8 +166,8 @@ Status Fixture::verify_key(Session& session, const std::string& key) const {
   }
   if (!*found) return wrong(fmt::format("{} is missing", shown(key)));
   if (value != expected->second) {
-    return wrong(fmt::format("{} holds {} instead of {}", shown(key), shown(value),
-                             shown(expected->second)));
+    return wrong(fmt::format("{} holds {} instead of {}{}", shown(key), shown(value),
+                             shown(expected->second), difference(value, expected->second)));
   }
   return {};
 }
@@ -221,9 +231,8 @@ Status same_entries(const Entries& seen, const Entries& expected, std::string_vi
 }
 
 std::string shown(std::string_view bytes) {
-  constexpr std::size_t kMost = 24;
   std::string text = "\"";
-  for (const char c : bytes.substr(0, kMost)) {
+  for (const char c : bytes.substr(0, kShownBytes)) {
     const auto byte = static_cast<unsigned char>(c);
     if (byte >= 0x20 && byte < 0x7f && c != '"' && c != '\\') {
       text += c;
@@ -232,7 +241,7 @@ std::string shown(std::string_view bytes) {
     }
   }
   text += '"';
-  if (bytes.size() > kMost) text += fmt::format("... ({} bytes)", bytes.size());
+  if (bytes.size() > kShownBytes) text += fmt::format("... ({} bytes)", bytes.size());
   return text;
 }
 

@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdio>
@@ -30,6 +31,16 @@ struct Message {
   MessageKind kind;
   std::string text;
 };
+
+std::string shown_signal(int signal) {
+  return fmt::format("signal {}, {}", signal, ::strsignal(signal));
+}
+
+std::string words(const CrashNote& note) {
+  if (note.signal == 0) return fmt::format("store {} was still in {}", note.store, note.call);
+  return fmt::format("store {} crashed ({}) in {}", note.store, shown_signal(note.signal),
+                     note.call);
+}
 
 /// Closes what it holds. -1 is nothing.
 class File {
@@ -252,11 +263,13 @@ class Watch {
                             std::chrono::duration<double>(isolation_.silence_limit).count()))
               .hint("--timeout takes the seconds to wait"));
     }
+    // A sanitizer turns a signal into an exit status; the note has the signal.
+    if (note_ && note_->signal != 0) return fail(ErrorKind::child, words(*note_) + during);
     if (status_ && WIFSIGNALED(*status_)) {
       const int signal = WTERMSIG(*status_);
       if (signal == SIGINT) return fail(ErrorKind::interrupted, "stopped" + during);
-      return fail(ErrorKind::child, fmt::format("{} crashed (signal {}, {}){}{}", store, signal,
-                                                ::strsignal(signal), call, during));
+      return fail(ErrorKind::child,
+                  fmt::format("{} crashed ({}){}", store, shown_signal(signal), during));
     }
     const int code = status_ && WIFEXITED(*status_) ? WEXITSTATUS(*status_) : -1;
     return fail(ErrorKind::child,
@@ -315,6 +328,15 @@ Result<ConformanceReport> check_isolated(const Isolation& isolation,
       });
   if (!text) return std::unexpected(text.error());
   return conformance_report_from_json(nlohmann::json::parse(*text, nullptr, false));
+}
+
+std::string crash_note_in(std::string_view output) {
+  while (!output.empty()) {
+    const std::string_view line = output.substr(0, output.find('\n'));
+    if (const auto note = parse_crash_note(line)) return words(*note);
+    output.remove_prefix(std::min(line.size() + 1, output.size()));
+  }
+  return {};
 }
 
 }  // namespace assay

@@ -39,4 +39,8 @@ struct Isolation {
     const Isolation& isolation, const std::function<Result<const Driver*>()>& find,
     const ConformanceOptions& options);
 
+/// What a crash note in the output of some child says: "store NAME crashed (signal 11, Segmentation
+/// fault) in put". Empty if there is none.
+[[nodiscard]] std::string crash_note_in(std::string_view output);
+
 }  // namespace assay

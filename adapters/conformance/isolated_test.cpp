@@ -120,6 +120,15 @@ TEST(Isolated, tells_of_a_crash_while_loading) {
       << message(report);
 }
 
+TEST(CrashNoteIn, finds_the_note_among_other_lines) {
+  EXPECT_EQ(crash_note_in("loading\nassay: store toy crashed with signal 11 inside put\nmore"),
+            "store toy crashed (signal 11, Segmentation fault) in put");
+  EXPECT_EQ(crash_note_in("loading\nassay: store toy was still inside get"),
+            "store toy was still in get");
+  EXPECT_EQ(crash_note_in("loading\n\nnothing\n"), "");
+  EXPECT_EQ(crash_note_in(""), "");
+}
+
 TEST(Isolated, a_lying_store_is_found_out_and_an_honest_one_is_not) {
   for (const char* lie : {"lose_last", "wrong_value", "lose_key", "ghost_key", "reorder"}) {
     const auto report = check(ASSAY_LYING_STORE, {{"lie", lie}}, {"reopen"});
