@@ -10,7 +10,6 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
-#include <csignal>
 #include <cstring>
 #include <fstream>
 #include <string_view>
@@ -84,7 +83,7 @@ class PosixChild final : public ChildProcess {
         log_offset_(log_offset) {}
 
   ~PosixChild() override {
-    if (!reaped_) end_now(0);
+    if (!reaped_) end_now(0, SIGKILL);
   }
 
   Event next(std::string& line, int timeout_ms) override {
@@ -133,11 +132,11 @@ class PosixChild final : public ChildProcess {
     return sent == static_cast<ssize_t>(text.size());
   }
 
-  void end_now(int grace_ms) override {
+  void end_now(int grace_ms, int signal) override {
     if (reaped_) return;
     std::error_code ignored;
     if (grace_ms > 0) {
-      ::kill(-pid_, SIGTERM);
+      ::kill(-pid_, signal);
       if (child_.wait_for(std::chrono::milliseconds(grace_ms), ignored)) {
         reaped_ = true;
         ::kill(-pid_, SIGKILL);  // what it may have started
@@ -161,10 +160,13 @@ class PosixChild final : public ChildProcess {
                           : fmt::format("exit status {}", WEXITSTATUS(status));
     if (WIFEXITED(status) && WEXITSTATUS(status) == kNotStarted)
       how = "the parent died before the child began";
-    const std::string last =
-        log_path_.empty() ? std::string() : last_line_since(log_path_, log_offset_);
+    const std::string last = last_log_line();
     if (!last.empty()) how += fmt::format("; last line of its log: {}", last);
     return how;
+  }
+
+  [[nodiscard]] std::string last_log_line() const override {
+    return log_path_.empty() ? std::string() : last_line_since(log_path_, log_offset_);
   }
 
   [[nodiscard]] pid_t pid() const override { return pid_; }

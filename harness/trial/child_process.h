@@ -6,6 +6,7 @@
 
 #include <sys/types.h>
 
+#include <csignal>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -29,8 +30,11 @@ class ChildProcess {
   virtual Event next(std::string& line, int timeout_ms) = 0;
   /// Writes `line` and a line feed. False when the child does not listen any more.
   virtual bool send(const std::string& line) = 0;
-  /// Asks the group to end (SIGTERM), waits up to `grace_ms`, then kills it.
-  virtual void end_now(int grace_ms) = 0;
+  /// Asks the group to end with `signal`, waits up to `grace_ms`, then kills it. A child that gets
+  /// SIGQUIT leaves a line about the plug-in call that it hangs in.
+  virtual void end_now(int grace_ms, int signal = SIGTERM) = 0;
+  /// The last line that is not blank of what the child has left in its log.
+  [[nodiscard]] virtual std::string last_log_line() const = 0;
   /// Waits for the end. Empty when the child returned 0, else a sentence: how it died and the last
   /// line it left in the log.
   virtual std::string wait() = 0;

@@ -142,8 +142,10 @@ Result<std::optional<json>> TrialRun::pump(const std::string& wanted) {
       return fail(ErrorKind::interrupted, "the trial was stopped");
     }
     if (ns_since(begun_) > request_.timeout_ms * 1'000'000) {
-      child_->end_now(kGraceMs);
-      make_void(fmt::format("timed out: the trial took longer than {} ms", request_.timeout_ms));
+      child_->end_now(kGraceMs, SIGQUIT);
+      const std::string last = child_->last_log_line();
+      make_void(fmt::format("timed out: the trial took longer than {} ms{}{}", request_.timeout_ms,
+                            last.empty() ? "" : "; last line of its log: ", last));
       return std::optional<json>{};
     }
     const ChildProcess::Event event = child_->next(line, kLookMs);

@@ -1,0 +1,207 @@
+#include "harness/trial/executor.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+
+#include "harness/trial/phase_record.h"
+#include "harness/trial/run_phase.h"
+#include "harness/trial/worker_request.h"
+
+namespace assay {
+namespace {
+
+/// Keeps entries in memory; every get returns `lie` when it is not empty, fails when broken.
+class MapSession final : public Session {
+ public:
+  Result<bool> get(std::string_view key, std::string_view& value) override {
+    if (broken) return fail(ErrorKind::store, "broken on purpose");
+    const auto found = entries.find(std::string(key));
+    if (found == entries.end()) return false;
+    value = lie.empty() ? std::string_view(found->second) : std::string_view(lie);
+    return true;
+  }
+  Status put(std::string_view key, std::string_view value) override {
+    entries[std::string(key)] = value;
+    return {};
+  }
+  Status erase(std::string_view key) override {
+    entries.erase(std::string(key));
+    return {};
+  }
+  Status apply(std::span<const Mutation> mutations) override {
+    for (const Mutation& mutation : mutations)
+      ASSAY_TRY(mutation.kind == Mutation::Kind::put ? put(mutation.key, mutation.value)
+                                                     : erase(mutation.key));
+    return {};
+  }
+  Status rollback(std::span<const Mutation>) override { return {}; }
+  Result<std::uint64_t> scan(const ScanRange&, ScanSink&) override { return std::uint64_t{0}; }
+
+  std::map<std::string, std::string> entries;
+  std::string lie;
+  bool broken = false;
+};
+
+Workload small(const std::string& role) {
+  const Result<Workload> workload = parse_workload(
+      "name = \"small\"\n[keys]\ncount = 100\n[values]\nbytes = 32\n"
+      "[[phases]]\nkind = \"load\"\n[[phases]]\nkind = \"run\"\noperations = 1000\n"
+      "[[phases.roles]]\n" +
+          role,
+      "small.toml");
+  EXPECT_TRUE(workload) << workload.error().message();
+  return *workload;
+}
+
+class Loop : public ::testing::Test {
+ protected:
+  Loop()
+      : workload_(small("mix = { read = 0.5, update = 0.5 }")),
+        keys_(workload_.keys, kSeed),
+        values_(workload_.values, kSeed),
+        loop_(make_stream(workload_, kSeed, 1, 0), session_, keys_, values_, false) {
+    loop_.begin(ticks_now());
+  }
+  static constexpr std::uint64_t kSeed = 3;
+  Workload workload_;
+  MapSession session_;
+  KeyCodec keys_;
+  ValueCodec values_;
+  OperationLoop loop_;
+  std::atomic<std::uint64_t> deadline_{kNoDeadline};
+};
+
+TEST_F(Loop, records_one_latency_for_every_operation) {
+  EXPECT_TRUE(loop_.run(700, kChunkOperations, deadline_, true));
+  loop_.recorder().end();
+  std::uint64_t recorded = 0;
+  for (std::size_t kind = 0; kind < kOpKinds; ++kind)
+    if (const Histogram* const one = loop_.recorder().histogram(static_cast<OpKind>(kind)))
+      recorded += one->count();
+  EXPECT_EQ(recorded, 700);
+  EXPECT_EQ(loop_.executed(), 700);
+  const OperationCounts& counts = loop_.executor().counts();
+  EXPECT_EQ(counts.operations, 700);
+  EXPECT_EQ(counts.mutations, loop_.recorder().histogram(OpKind::update)->count());
+  EXPECT_EQ(counts.logical_bytes_written, counts.mutations * (8 + 32));
+  std::uint64_t in_slots = 0;
+  for (const LatencyRecorder::Slot& slot : loop_.recorder().slots()) in_slots += slot.operations;
+  EXPECT_EQ(in_slots, 700);
+}
+
+TEST_F(Loop, goes_on_with_the_stream_where_the_section_before_ended) {
+  EXPECT_TRUE(loop_.run(10, 4, deadline_, false));
+  loop_.begin(ticks_now());
+  EXPECT_FALSE(loop_.run(5000, kChunkOperations, deadline_, true));  // the stream has 1000
+  EXPECT_EQ(loop_.executed(), 1000);
+  EXPECT_EQ(loop_.executor().counts().operations, 990);
+}
+
+TEST_F(Loop, does_nothing_after_the_deadline) {
+  deadline_.store(0);
+  EXPECT_FALSE(loop_.run(10, kChunkOperations, deadline_, true));
+  EXPECT_EQ(loop_.executed(), 0);
+  deadline_.store(kNoDeadline);
+  EXPECT_TRUE(loop_.run(10, kChunkOperations, deadline_, true));  // nothing was lost of the chunk
+  EXPECT_EQ(loop_.executed(), 10);
+}
+
+TEST_F(Loop, finds_a_value_that_belongs_to_another_key) {
+  EXPECT_TRUE(loop_.run(400, kChunkOperations, deadline_, true));
+  EXPECT_FALSE(loop_.executor().failure());
+  session_.lie = std::string(32, 'x');
+  EXPECT_FALSE(loop_.run(400, kChunkOperations, deadline_, true));
+  ASSERT_TRUE(loop_.executor().failure());
+  EXPECT_EQ(loop_.executor().failure()->kind(), ErrorKind::wrong_contents);
+}
+
+TEST_F(Loop, stops_at_an_error_of_the_store_and_counts_only_what_was_acknowledged) {
+  session_.broken = true;
+  EXPECT_FALSE(loop_.run(400, kChunkOperations, deadline_, true));
+  ASSERT_TRUE(loop_.executor().failure());
+  EXPECT_EQ(loop_.executor().failure()->kind(), ErrorKind::store);
+  EXPECT_NE(loop_.executor().failure()->message().find("broken on purpose"), std::string::npos);
+  EXPECT_EQ(loop_.executed(), loop_.executor().counts().mutations);
+}
+
+TEST(Recorder, puts_every_operation_into_the_interval_in_which_it_ended) {
+  LatencyRecorder recorder;
+  Chunk chunk;
+  chunk.operations.resize(4);
+  const std::uint64_t second = TickScale::get().to_ticks(1'000'000'000);
+  const std::uint64_t start = 1'000'000;
+  recorder.begin(start);
+  const std::uint64_t stamps[] = {start, start + second / 2, start + second + second / 4,
+                                  start + second * 5 / 4 + 10, start + second * 7 / 2};
+  recorder.record(chunk, 0, 4, stamps);
+  recorder.end();
+  ASSERT_EQ(recorder.slots().size(), 4);
+  EXPECT_EQ(recorder.slots()[0].operations, 1);
+  EXPECT_EQ(recorder.slots()[1].operations, 2);
+  EXPECT_EQ(recorder.slots()[2].operations, 0);
+  EXPECT_EQ(recorder.slots()[3].operations, 1);
+  EXPECT_EQ(recorder.rates()[12], 2);
+  EXPECT_EQ(recorder.histogram(OpKind::read)->count(), 4);
+}
+
+TEST(Steadiness, is_the_slope_of_the_rate_relative_to_its_mean) {
+  // 90, 100, 110 at intervals of half a second: 20 a second on a mean of 100.
+  EXPECT_DOUBLE_EQ(*relative_slope_per_s({1e9, 90, 100, 110}, 3, 0.5), 0.2);
+  EXPECT_DOUBLE_EQ(*relative_slope_per_s({5, 5, 5}, 3, 0.5), 0.0);
+  EXPECT_FALSE(relative_slope_per_s({1, 2}, 3, 0.5));
+  EXPECT_FALSE(relative_slope_per_s({0, 0, 0}, 3, 0.5));
+}
+
+TEST(Segments, begin_after_a_restart_and_before_a_cold_phase) {
+  Workload workload;
+  const auto add = [&](PhaseKind kind, CachePolicy cache = CachePolicy::as_is) {
+    Phase phase;
+    phase.kind = kind;
+    phase.cache = cache;
+    workload.phases.push_back(phase);
+  };
+  add(PhaseKind::load);
+  add(PhaseKind::restart);
+  add(PhaseKind::run, CachePolicy::cold);  // the restart before it is enough
+  add(PhaseKind::run);
+  add(PhaseKind::run, CachePolicy::cold_files);
+  const auto segments = segments_of(workload);
+  ASSERT_EQ(segments.size(), 3);
+  EXPECT_EQ(segments[0].last, 2);
+  EXPECT_EQ(segments[1].first, 2);
+  EXPECT_EQ(segments[1].last, 4);
+  EXPECT_EQ(segments[2].first, 4);
+  EXPECT_EQ(segments[2].last, 5);
+}
+
+TEST(TrendOfAPhase, is_flagged_when_the_rate_rises_steadily_and_not_when_it_is_flat) {
+  std::vector<double> rising;
+  std::vector<double> flat;
+  for (int i = 0; i < 50; ++i) {
+    rising.push_back(1000.0 + 10.0 * i);
+    flat.push_back(1000.0 + (i % 2 == 0 ? 3.0 : -3.0));
+  }
+  EXPECT_TRUE(trend_record(rising).at("flagged"));
+  EXPECT_NEAR(trend_record(rising).at("relative_change"), 490.0 / 1245.0, 1e-9);
+  EXPECT_FALSE(trend_record(flat).at("flagged"));
+  EXPECT_TRUE(trend_record({1.0, 2.0}).at("p").contains("unknown"));
+}
+
+TEST(WorkerRequests, come_back_from_json_as_they_were) {
+  WorkerRequest request;
+  request.task = WorkerTask::validate;
+  request.store = "null";
+  request.settings = {{"a", "b"}};
+  request.workload = small("mix = { read = 1.0 }");
+  request.seed = 77;
+  request.executed = {{1, {5, 6}}};
+  const Result<WorkerRequest> back = worker_request_from_json(to_json(request));
+  ASSERT_TRUE(back) << back.error().message();
+  EXPECT_EQ(to_json(*back), to_json(request));
+  EXPECT_EQ(back->executed.at(0).operations, (std::vector<std::uint64_t>{5, 6}));
+}
+
+}  // namespace
+}  // namespace assay

@@ -1,0 +1,325 @@
+// Trials from end to end, with real child processes at tiny scale.
+#include "harness/trial/trial.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+namespace assay {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+class Trial : public ::testing::Test {
+ protected:
+  Trial() {
+    std::string name = (fs::temp_directory_path() / "assay-trial-test-XXXXXX").string();
+    root_ = ::mkdtemp(name.data());
+  }
+  ~Trial() override { fs::remove_all(root_); }
+
+  TrialRequest request(const std::string& store, const std::string& phases,
+                       const std::string& keys = "count = 500") {
+    const Result<Workload> workload = parse_workload(
+        "name = \"small\"\n[keys]\n" + keys + "\n[values]\nbytes = 40\n" + phases, "small.toml");
+    EXPECT_TRUE(workload) << workload.error().message();
+    TrialRequest made;
+    made.arm.name = store;
+    made.arm.store = store;
+    made.arm.durability = DurabilityClass::process;
+    made.workload = *workload;
+    made.seed = 11;
+    made.root = root_ + "/bench";
+    made.log_path = root_ + "/trial.log";
+    made.timeout_ms = 60'000;
+    made.binary = ASSAY_TEST_CHILD;
+    return made;
+  }
+  json run(const TrialRequest& asked) {
+    Result<json> record = run_trial(asked, stop_);
+    EXPECT_TRUE(record) << record.error().message();
+    return record ? *record : json();
+  }
+  /// Nothing of a trial is left below the root.
+  void expect_clean() {
+    for (const auto& entry : fs::directory_iterator(root_ + "/bench"))
+      ADD_FAILURE() << "left behind: " << entry.path();
+  }
+
+  std::string root_;
+  std::atomic<bool> stop_{false};
+};
+
+const std::string kLoad = "[[phases]]\nkind = \"load\"\nload_batch = 100\n";
+const std::string kRun =
+    "[[phases]]\nkind = \"run\"\noperations = 300\n"
+    "[[phases.roles]]\nname = \"clients\"\nmix = { read = 0.5, update = 0.5 }\n";
+
+json phase_of(const json& record, const std::string& name) {
+  for (const json& phase : record.at("phases"))
+    if (phase.at("name") == name) return phase;
+  ADD_FAILURE() << "no phase " << name << " in " << record.dump(1);
+  return {};
+}
+
+/// Member by member: a figure of the format is there, as a number or as {"unknown": why}.
+void expect_figure(const json& where, const std::string& pointer) {
+  const json::json_pointer at(pointer);
+  ASSERT_TRUE(where.contains(at)) << pointer << " is missing in " << where.dump(1);
+  const json& figure = where.at(at);
+  EXPECT_TRUE(figure.is_number() || (figure.is_object() && figure.contains("unknown")))
+      << pointer << " is " << figure.dump();
+}
+
+TEST_F(Trial, over_the_null_store_gives_every_figure_and_leaves_nothing) {
+  const json record = run(request("null", kLoad + kRun));
+  EXPECT_EQ(record.at("status"), "ok") << record.at("reason");
+  EXPECT_EQ(record.at("schema"), 1);
+  EXPECT_EQ(record.at("seed"), 11);
+  for (const char* pointer :
+       {"/wall_ns", "/fixed_cost_ns", "/drain_ns", "/open_ns", "/close_ns", "/space/files",
+        "/space/apparent_bytes", "/space/allocated_bytes", "/space/entries"})
+    expect_figure(record, pointer);
+  EXPECT_TRUE(record.at("validation").contains("unknown"));
+  EXPECT_EQ(record.at("store").at("durability"), "process");
+  EXPECT_FALSE(record.at("stream_digest").get<std::string>().empty());
+  const json run_phase = phase_of(record, "run");
+  EXPECT_EQ(run_phase.at("operations"), 300);
+  EXPECT_EQ(run_phase.at("executed"), json::array({300}));
+  EXPECT_EQ(run_phase.at("failed"), 0);
+  EXPECT_GT(run_phase.at("throughput_per_s"), 0.0);
+  for (const char* pointer :
+       {"/wall_ns", "/io/requested_write_bytes", "/io/device_write_bytes", "/io/device_flushes",
+        "/barriers/fsync", "/barriers/fdatasync", "/barriers/dsync_writes", "/barriers/syncfs",
+        "/cpu/user_ns", "/cpu/system_ns", "/cpu/foreign_ns", "/faults/minor", "/faults/major",
+        "/context_switches/voluntary", "/rss/peak_bytes", "/rss/final_bytes", "/warm_up/operations",
+        "/cache/resident_fraction", "/trend/p"})
+    expect_figure(run_phase, pointer);
+  std::uint64_t count = 0;
+  std::uint64_t buckets = 0;
+  for (const auto& [name, figures] : run_phase.at("classes").items()) {
+    count += figures.at("count").get<std::uint64_t>();
+    for (const json& bucket : figures.at("histogram")) buckets += bucket.at(1).get<std::uint64_t>();
+  }
+  EXPECT_EQ(count, 300);
+  EXPECT_EQ(buckets, 300);
+  EXPECT_EQ(run_phase.at("mutations"), run_phase.at("classes").at("update").at("count"));
+  EXPECT_EQ(phase_of(record, "load").at("operations"), 500);
+  expect_clean();
+}
+
+TEST_F(Trial, over_sqlite_is_validated_in_a_fresh_process) {
+  const json record = run(
+      request("sqlite",
+              kLoad + kRun + "[[phases]]\nkind = \"checkpoint\"\n[[phases]]\nkind = \"settle\"\n"));
+  EXPECT_EQ(record.at("status"), "ok") << record.at("reason");
+  EXPECT_TRUE(record.at("validation").at("ok"));
+  EXPECT_EQ(record.at("validation").at("entries"), 500);
+  EXPECT_EQ(record.at("validation").at("digest"), record.at("validation").at("expected_digest"));
+  EXPECT_EQ(record.at("recovery_ns").size(), 1);
+  EXPECT_GT(record.at("drain_ns"), 0);
+  EXPECT_GT(record.at("space").at("apparent_bytes"), 500 * 48);
+  EXPECT_TRUE(phase_of(record, "run").contains("throughput_with_drain_per_s"));
+  EXPECT_FALSE(record.at("store").at("settings_effective").empty());
+  EXPECT_EQ(phase_of(record, "run").at("not_found"), 0);
+  expect_clean();
+}
+
+TEST_F(Trial, restarts_in_fresh_processes_where_the_workload_says_so) {
+  const json record = run(request("sqlite", kLoad + "[[phases]]\nkind = \"restart\"\n" + kRun));
+  EXPECT_EQ(record.at("status"), "ok") << record.at("reason");
+  EXPECT_EQ(record.at("recovery_ns").size(), 2);  // the restart and the validation
+  EXPECT_EQ(phase_of(record, "restart").at("wall_ns"), record.at("recovery_ns").at(0));
+  ASSERT_EQ(record.at("phases").size(), 3);
+  EXPECT_EQ(record.at("phases").at(1).at("kind"), "restart");
+}
+
+TEST_F(Trial, ends_a_background_role_with_the_measured_one_and_keeps_it_apart) {
+  const json record = run(request(
+      "sqlite", kLoad + "[[phases]]\nkind = \"run\"\noperations = 400\n"
+                        "[[phases.roles]]\nname = \"readers\"\nthreads = 2\nmix = { read = 1.0 }\n"
+                        "[[phases.roles]]\nname = \"writer\"\nbackground = true\n"
+                        "mix = { update = 1.0 }\n"));
+  EXPECT_EQ(record.at("status"), "ok") << record.at("reason");
+  const json phase = phase_of(record, "run");
+  EXPECT_EQ(phase.at("operations"), 800);
+  EXPECT_EQ(phase.at("roles").at("readers").at("operations"), 800);
+  EXPECT_TRUE(phase.at("roles").at("writer").at("background"));
+  EXPECT_EQ(phase.at("roles").at("writer").at("operations"), phase.at("mutations"));
+  EXPECT_FALSE(phase.at("classes").contains("update"));
+  EXPECT_EQ(phase.at("executed").size(), 3);
+}
+
+TEST_F(Trial, in_an_open_loop_counts_lag_and_skipped_slots) {
+  const json record =
+      run(request("null", kLoad + "[[phases]]\nkind = \"run\"\nduration_ms = 200\n"
+                                  "[[phases.roles]]\nrate_per_s = 1000.0\nmix = { read = 1.0 }\n"));
+  EXPECT_EQ(record.at("status"), "ok") << record.at("reason");
+  const json phase = phase_of(record, "run");
+  const auto done = phase.at("operations").get<std::uint64_t>();
+  const auto skipped = phase.at("open_loop").at("skipped").get<std::uint64_t>();
+  EXPECT_GE(done + skipped, 199);  // 200 slots of 1 ms; the clock's scale may move the last one
+  EXPECT_LE(done + skipped, 201);
+  EXPECT_GT(phase.at("open_loop").at("lag_max_ns"), 0);
+}
+
+TEST_F(Trial, warms_up_apart_from_the_timed_part) {
+  const json record =
+      run(request("sqlite", kLoad + "[[phases]]\nkind = \"run\"\noperations = 200\n"
+                                    "warm_up = { policy = \"fixed\", operations = 70 }\n"
+                                    "[[phases.roles]]\nmix = { read = 0.5, update = 0.5 }\n"));
+  EXPECT_EQ(record.at("status"), "ok") << record.at("reason");
+  const json phase = phase_of(record, "run");
+  EXPECT_EQ(phase.at("operations"), 200);
+  EXPECT_EQ(phase.at("warm_up").at("operations"), 70);
+  EXPECT_EQ(phase.at("executed"), json::array({270}));
+}
+
+TEST_F(Trial, is_void_when_its_child_is_killed) {
+  TrialRequest asked = request("crashing", kLoad + kRun);
+  asked.arm.store = ASSAY_TEST_CRASHING_STORE;
+  asked.arm.durability = DurabilityClass::process;
+  asked.arm.settings = {{"crash_in", "put"}, {"crash_after", "20"}};
+  const json record = run(asked);
+  EXPECT_EQ(record.at("status"), "void");
+  const std::string reason = record.at("reason");
+  EXPECT_NE(reason.find("killed by signal 11"), std::string::npos) << reason;
+  EXPECT_NE(reason.find("crashed with signal 11 inside put"), std::string::npos) << reason;
+  expect_clean();
+}
+
+TEST_F(Trial, is_void_when_it_takes_too_long) {
+  TrialRequest asked = request("crashing", kLoad + kRun);
+  asked.arm.store = ASSAY_TEST_CRASHING_STORE;
+  asked.arm.settings = {{"crash_in", "put"}, {"crash_after", "20"}, {"crash_how", "hang"}};
+  asked.timeout_ms = 1000;
+  const json record = run(asked);
+  EXPECT_EQ(record.at("status"), "void");
+  const std::string reason = record.at("reason");
+  EXPECT_NE(reason.find("timed out"), std::string::npos) << reason;
+  EXPECT_NE(reason.find("still inside put"), std::string::npos) << reason;
+  expect_clean();
+}
+
+TEST_F(Trial, disqualifies_a_store_that_lies) {
+  for (const char* lie : {"lose_key", "wrong_value", "ghost_key"}) {
+    TrialRequest asked = request("lying", kLoad + kRun);
+    asked.arm.store = ASSAY_TEST_LYING_STORE;
+    asked.arm.settings = {{"lie", lie}};
+    const json record = run(asked);
+    EXPECT_EQ(record.at("status"), "disqualified") << lie;
+    EXPECT_FALSE(record.at("validation").at("ok")) << lie;
+    EXPECT_FALSE(record.at("reason").get<std::string>().empty());
+  }
+  TrialRequest honest = request("lying", kLoad + kRun);
+  honest.arm.store = ASSAY_TEST_LYING_STORE;
+  EXPECT_EQ(run(honest).at("status"), "ok");
+}
+
+TEST_F(Trial, that_is_stopped_ends_soon_and_leaves_nothing) {
+  const TrialRequest asked =
+      request("null", kLoad +
+                          "[[phases]]\nkind = \"run\"\nduration_ms = 60000\n[[phases.roles]]\n"
+                          "mix = { read = 1.0 }\n");
+  std::thread stopper([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    stop_.store(true);
+  });
+  const Result<json> record = run_trial(asked, stop_);
+  stopper.join();
+  ASSERT_FALSE(record);
+  EXPECT_EQ(record.error().kind(), ErrorKind::interrupted);
+  expect_clean();
+}
+
+TEST_F(Trial, refuses_what_cannot_be_run_before_it_measures) {
+  TrialRequest asked = request("nul", kLoad + kRun);
+  Result<json> record = run_trial(asked, stop_);
+  ASSERT_FALSE(record);
+  EXPECT_EQ(record.error().kind(), ErrorKind::bad_input);
+  EXPECT_NE(record.error().message().find("null"), std::string::npos) << record.error().message();
+
+  asked = request("sqlite", kLoad + kRun);
+  asked.arm.settings = {{"synchronos", "FULL"}};
+  record = run_trial(asked, stop_);
+  ASSERT_FALSE(record);
+  EXPECT_EQ(record.error().kind(), ErrorKind::bad_input);
+
+  asked = request("null", kLoad + kRun);
+  asked.workload.phases.back().roles.front().cpus = {4095};
+  record = run_trial(asked, stop_);
+  ASSERT_FALSE(record);
+  EXPECT_EQ(record.error().kind(), ErrorKind::environment);
+
+  asked = request("null", kLoad + kRun, "count = 500");
+  asked.workload.values.bytes = 1U << 20;
+  asked.workload.keys.count = std::uint64_t{1} << 33;  // 8 PiB
+  record = run_trial(asked, stop_);
+  ASSERT_FALSE(record);
+  EXPECT_EQ(record.error().kind(), ErrorKind::environment);
+  EXPECT_NE(record.error().message().find("MiB are free"), std::string::npos)
+      << record.error().message();
+  expect_clean();
+}
+
+TEST_F(Trial, leaves_foreign_directories_alone_and_removes_stale_ones) {
+  const std::string bench = root_ + "/bench";
+  const auto put = [](const std::string& path, const std::string& text) {
+    fs::create_directories(fs::path(path).parent_path());
+    std::ofstream(path) << text;
+  };
+  // No mark; somebody else's file of the same name; a mark of this very process; a dead owner.
+  put(bench + "/assay-trial-1-0/data/precious", "x");
+  put(bench + "/assay-trial-1-1/assay-trial.mark", "not ours\n");
+  put(bench + "/elsewhere/assay-trial.mark", "assay trial directory\npid 1\nstart 0\nboot 0\n");
+  put(bench + "/assay-trial-1-2/assay-trial.mark",
+      "assay trial directory\npid 1\nstart 1\nboot of-another-day\n");
+  put(bench + "/assay-trial-1-2/data/rest", "x");
+  remove_stale_trials(bench);
+  EXPECT_TRUE(fs::exists(bench + "/assay-trial-1-0/data/precious"));
+  EXPECT_TRUE(fs::exists(bench + "/assay-trial-1-1/assay-trial.mark"));
+  EXPECT_TRUE(fs::exists(bench + "/elsewhere/assay-trial.mark"));
+  EXPECT_FALSE(fs::exists(bench + "/assay-trial-1-2"));
+}
+
+TEST_F(Trial, in_windows_lets_one_arm_work_at_a_time) {
+  std::vector<TrialRequest> arms{request("sqlite", kLoad + kRun), request("null", kLoad + kRun)};
+  WindowPlan plan;
+  plan.operations = 8;
+  plan.windows = 12;
+  plan.seed = 5;
+  plan.max_idle_cpu_fraction = 1e9;  // the machine of a test may do anything beside it
+  const Result<std::vector<json>> records = run_window_set(arms, plan, stop_);
+  ASSERT_TRUE(records) << records.error().message();
+  ASSERT_EQ(records->size(), 2);
+  for (const json& record : *records) {
+    EXPECT_EQ(record.at("status"), "ok") << record.at("reason");
+    const json phase = phase_of(record, "run");
+    EXPECT_EQ(phase.at("windows").size(), 12);
+    EXPECT_EQ(phase.at("operations"), 96);
+    EXPECT_TRUE(phase.at("idle_cpu_fraction").is_number());
+  }
+  EXPECT_TRUE(records->at(0).at("validation").at("ok"));
+  EXPECT_EQ(records->at(0).at("stream_digest"), records->at(1).at("stream_digest"));
+  expect_clean();
+}
+
+TEST_F(Trial, in_windows_is_void_as_a_set_when_one_arm_dies) {
+  std::vector<TrialRequest> arms{request("null", kLoad + kRun), request("crashing", kLoad + kRun)};
+  arms[1].arm.store = ASSAY_TEST_CRASHING_STORE;
+  arms[1].arm.settings = {{"crash_in", "put"}, {"crash_after", "10"}};
+  const Result<std::vector<json>> records = run_window_set(arms, {}, stop_);
+  ASSERT_TRUE(records) << records.error().message();
+  ASSERT_EQ(records->size(), 2);
+  for (const json& record : *records) EXPECT_EQ(record.at("status"), "void");
+  expect_clean();
+}
+
+}  // namespace
+}  // namespace assay
