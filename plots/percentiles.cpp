@@ -38,11 +38,7 @@ Attempt percentile_figure(const FigureSet& set, const std::string& operation,
   Axis across = decade_axis(1.0, longest, nines);
   across.ticks[0] = {2.0, "50 %"};
   const std::vector<Look> looks = looks_of(set.arms);
-  std::string name = "latency-";
-  for (const char c : operation) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
-    name += plain ? c : '-';
-  }
+  const std::string name = "latency-" + file_name(operation);
   Sheet sheet{name, "latency of " + operation, "", ""};
   sheet.body = frame(set.stamp, fmt::format("{}: latency of {}", set.stamp.workload, operation),
                      "Every operation of every trial, timed phases. Lower and flatter is better.");

@@ -145,6 +145,11 @@ TEST(Quoted, doubles_quotes_and_drops_control_characters) {
   EXPECT_EQ(quoted("it's\n`x`"), "'it''s `x`'");
 }
 
+TEST(FileName, cannot_leave_the_directory) {
+  EXPECT_EQ(file_name("../P99 of read"), "---p99-of-read");
+  EXPECT_EQ(file_name(""), "figure");
+}
+
 TEST(Shortened, cuts_between_characters) {
   EXPECT_EQ(shortened("abc", 3), "abc");
   EXPECT_EQ(shortened("abcd", 3), "ab\u2026");

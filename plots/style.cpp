@@ -84,6 +84,16 @@ std::string quoted(const std::string& text) {
   return out + "'";
 }
 
+std::string file_name(const std::string& text) {
+  std::string name;
+  for (const char c : text.substr(0, 40)) {
+    const bool upper = c >= 'A' && c <= 'Z';
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
+    name += plain ? c : upper ? static_cast<char>(c - 'A' + 'a') : '-';
+  }
+  return name.empty() ? "figure" : name;
+}
+
 std::string shortened(const std::string& text, std::size_t size) {
   std::size_t characters = 0;
   std::size_t cut = text.size();

@@ -34,6 +34,8 @@ struct Look {
 
 /// A single-quoted gnuplot string, in which nothing is expanded; control characters become spaces.
 [[nodiscard]] std::string quoted(const std::string& text);
+/// A name for files: lower-case letters, digits and dashes, at most 40 characters.
+[[nodiscard]] std::string file_name(const std::string& text);
 /// At most `size` characters, the last one an ellipsis when something was cut.
 [[nodiscard]] std::string shortened(const std::string& text, std::size_t size);
 

@@ -40,7 +40,8 @@ Attempt throughput_figure(const FigureSet& set) {
   const Format format = format_for(set.unit);
   const RowScale scale = row_scale(set.arms, largest, smallest, format, 1.05);
   const std::vector<Look> looks = looks_of(set.arms);
-  Sheet sheet{"throughput", set.metric, "", ""};
+  const std::string file = file_name(set.metric);
+  Sheet sheet{file, set.metric, "", ""};
   sheet.body = frame(set.stamp, fmt::format("{}: {}", set.stamp.workload, set.metric),
                      fmt::format("Bar: geometric mean. Whisker: {:.3g} % interval. Each dot is one "
                                  "trial process.",
@@ -74,18 +75,18 @@ Attempt throughput_figure(const FigureSet& set) {
       sheet.body += beyond_label(i, format(arm.centre.value_or(*largest[i])), "#5f6368");
       continue;
     }
-    plots.push_back(fmt::format(
-        "'throughput.dat' index {0} using ($1/2+{1}/2):($4-0.12):({1}):1:($4-0.30):($4+0.06) with "
-        "boxxyerror linecolor rgb '{2}'",
-        2 * i, scale.logarithmic ? scale.axis.low : 0.0, looks[i].colour));
+    const std::string box = fmt::format(
+        "($1/2+{0}/2):($4-0.12):({0}):1:($4-0.30):($4+0.06) with boxxyerror linecolor rgb '{1}'",
+        scale.logarithmic ? scale.axis.low : 0.0, looks[i].colour);
+    plots.push_back(fmt::format("'{}.dat' index {} using {}", file, 2 * i, box));
     plots.push_back(
-        fmt::format("'throughput.dat' index {} using 1:($4-0.12):2:3 with xerrorbars "
+        fmt::format("'{}.dat' index {} using 1:($4-0.12):2:3 with xerrorbars "
                     "pointtype 0 linewidth 2 linecolor rgb '#222222'",
-                    2 * i));
+                    file, 2 * i));
     plots.push_back(
-        fmt::format("'throughput.dat' index {} using 1:2 with points pointtype {} "
+        fmt::format("'{}.dat' index {} using 1:2 with points pointtype {} "
                     "pointsize 0.55 linecolor rgb '{}'",
-                    2 * i + 1, looks[i].point, looks[i].colour));
+                    file, 2 * i + 1, looks[i].point, looks[i].colour));
   }
   sheet.body += "plot ";
   for (std::size_t i = 0; i < plots.size(); ++i) {

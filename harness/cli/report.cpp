@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "harness/cli/verb.h"
+#include "harness/ledger/durable_file.h"
 #include "harness/report/json.h"
 #include "harness/report/model.h"
 #include "harness/report/terminal.h"
@@ -39,7 +40,7 @@ Result<ExitStatus> put(const ReportOptions& options, const std::string& text) {
     fmt::print("{}", text);
     return ExitStatus::done;
   }
-  ASSAY_TRY(report::write_atomically(options.out, text));
+  ASSAY_TRY(write_file_durably(options.out, text));
   fmt::print("{}\n", options.out);
   return ExitStatus::done;
 }

@@ -28,7 +28,7 @@ std::string interval_text(const ReportModel& model, const std::optional<Interval
 
 /// A reference may be thousands of times as fast: no percentage then.
 std::string format_share(double share) {
-  return share >= 10 ? fmt::format("{}x", format_count(share)) : format_percent(share);
+  return share >= 10 ? format_number(share) + "x" : format_percent(share);
 }
 
 std::string name_of_test(const std::string& test) {
@@ -145,7 +145,9 @@ Statement judged(const Comparison& comparison) {
     parts.push_back(fmt::format("adjusted p = {}", format_p(*comparison.p_adjusted.value)));
   }
   if (comparison.mann_whitney_p.value) {
-    parts.push_back(fmt::format("rank test p = {}{}", format_p(*comparison.mann_whitney_p.value),
+    const bool wilcoxon = comparison.rank_test == "wilcoxon";
+    parts.push_back(fmt::format("{} p = {}{}", wilcoxon ? "Wilcoxon" : "Mann-Whitney",
+                                format_p(*comparison.mann_whitney_p.value),
                                 comparison.disagreement ? ", which DISAGREES" : ""));
   }
   statement.detail = fmt::format("{}", fmt::join(parts, "; "));
@@ -157,6 +159,9 @@ void add_checks(const ReportModel& model, Content& content) {
     if (!row.disqualified) continue;
     content.checks.push_back({Tone::bad, "!", fmt::format("{} is disqualified", row.arm),
                               row.reason.empty() ? "its contents were wrong" : row.reason});
+  }
+  for (const std::string& reason : model.void_reasons) {
+    content.checks.push_back({Tone::bad, "!", "Void: " + reason, ""});
   }
   if (model.a_a) {
     const bool ok = model.a_a->verdict == "ok";
@@ -184,47 +189,67 @@ void add_checks(const ReportModel& model, Content& content) {
                               model.smallest_detectable_ratio.why});
   }
   for (const Trial& trial : model.trials) {
-    if (trial.status == "ok") continue;
+    if (trial.status == "ok" || trial.status == "disqualified") continue;
     content.checks.push_back(
         {Tone::bad, "!", fmt::format("Trial {} of {} is {}", trial.index, trial.arm, trial.status),
          trial.reason});
   }
 }
 
-/// The best arm, and whether its comparisons say that it beats each of the others.
-std::string make_headline(const ReportModel& model) {
+bool beats(const ReportModel& model, const std::string& best, const std::string& other) {
+  return std::any_of(model.comparisons.begin(), model.comparisons.end(), [&](const Comparison& c) {
+    return (c.a == best && c.b == other && c.verdict == "superior") ||
+           (c.b == best && c.a == other && c.verdict == "inferior");
+  });
+}
+
+/// The best arm, and which of the others it was shown to beat.
+std::string leader_sentence(const ReportModel& model) {
   std::vector<const Row*> arms;
   for (const Row& row : model.rows) {
-    if (!row.reference && !row.disqualified && row.geometric_mean.value) arms.push_back(&row);
+    const bool counts = !row.reference && !row.disqualified && !row.a_a_twin;
+    if (counts && row.geometric_mean.value) arms.push_back(&row);
   }
   if (arms.empty()) return "No arm has a figure that counts.";
-  for (const Comparison& comparison : model.comparisons) {
-    if (comparison.verdict == "void") return "The experiment is void: it may not be judged.";
-  }
-  if (model.comparisons.size() == 1) return judged(model.comparisons[0]).sentence + ".";
-  const std::string best = arms.front()->arm;
   const std::string figure = metric_text(model, *arms.front());
-  if (arms.size() == 1) return fmt::format("{} reaches {}.", best, figure);
+  if (arms.size() == 1) return fmt::format("{} reaches {}.", arms.front()->arm, figure);
   std::vector<std::string> beaten;
   std::vector<std::string> open;
   for (std::size_t i = 1; i < arms.size(); ++i) {
-    const std::string& other = arms[i]->arm;
-    const auto wins = [&](const Comparison& c) {
-      return (c.a == best && c.b == other && c.verdict == "superior") ||
-             (c.b == best && c.a == other && c.verdict == "inferior");
-    };
-    const bool won = std::any_of(model.comparisons.begin(), model.comparisons.end(), wins);
-    const double ratio = model.lower_is_better
-                             ? *arms[i]->geometric_mean.value / *arms[0]->geometric_mean.value
-                             : *arms[0]->geometric_mean.value / *arms[i]->geometric_mean.value;
-    (won ? beaten : open).push_back(fmt::format("{} ({})", other, format_ratio(ratio)));
+    const double ours = *arms.front()->geometric_mean.value;
+    const double theirs = *arms[i]->geometric_mean.value;
+    const double ratio = model.lower_is_better ? theirs / ours : ours / theirs;
+    const bool won = beats(model, arms.front()->arm, arms[i]->arm);
+    (won ? beaten : open).push_back(fmt::format("{} ({})", arms[i]->arm, format_ratio(ratio)));
   }
-  std::string sentence = fmt::format("{} leads with {}", best, figure);
+  std::string sentence = fmt::format("{} leads with {}", arms.front()->arm, figure);
   if (!beaten.empty()) sentence += fmt::format("; ahead of {}", fmt::join(beaten, ", "));
   if (!open.empty()) {
     sentence += fmt::format("; not shown to differ from {}", fmt::join(open, ", "));
   }
   return sentence + ".";
+}
+
+/// A void experiment says so and nothing else; one declared hypothesis is the answer; else the
+/// leader.
+std::string make_headline(const ReportModel& model) {
+  if (model.outcome == "void") {
+    return model.void_reasons.empty()
+               ? "Void: the experiment may not be judged."
+               : fmt::format("Void, may not be judged: {}.", model.void_reasons.front());
+  }
+  const Comparison* only = model.comparisons.size() == 1 ? &model.comparisons.front() : nullptr;
+  std::size_t declared = 0;
+  for (const Comparison& comparison : model.comparisons) {
+    if (!comparison.declared) continue;
+    only = ++declared == 1 ? &comparison : nullptr;
+  }
+  if (only == nullptr || only->verdict == "void") return leader_sentence(model);
+  const std::string sentence = judged(*only).sentence + ".";
+  if (!only->declared) return sentence;
+  if (only->verdict == "inferior") return "Rejected: " + sentence;
+  if (only->verdict == "inconclusive") return "Not shown: " + sentence;
+  return "Confirmed: " + sentence;
 }
 
 /// Every figure that is not known, with its reason; rows that share one are named together.
@@ -344,8 +369,9 @@ Content make_content(const ReportModel& model) {
   content.warnings = model.warnings;
   add_facts(model, content);
   const std::string folder = std::filesystem::path(model.ledger_path).parent_path().string();
-  if (!model.command_line.empty()) content.commands.push_back(model.command_line);
-  if (model.status == "registered") {
+  if (!model.command_line.empty()) {
+    content.commands.push_back(model.command_line);
+  } else if (model.status == "registered") {
     content.commands.push_back(fmt::format("assay run {}/experiment.toml", folder));
   }
   content.commands.push_back(

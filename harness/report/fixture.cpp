@@ -11,7 +11,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "harness/report/ledger_lines.h"
+#include "harness/provenance/sha256.h"
 
 namespace assay::report::fixture {
 namespace {
@@ -156,7 +156,7 @@ json provenance() {
            {{"file_system", "ext4"},
             {"mount_options", "rw,relatime"},
             {"write_cache", {{"unknown", "the device does not say"}}}}},
-          {"command_line", "assay run ledgers/demo/experiment.toml"}};
+          {"process", {{"command_line", {"assay", "run", "ledgers/demo/my plan.toml"}}}}};
 }
 
 json verdict_of(const Shape& shape, const std::string& result, const json& rows) {

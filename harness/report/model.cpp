@@ -7,7 +7,9 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
-#include "harness/report/ledger_lines.h"
+#include "harness/ledger/durable_file.h"
+#include "harness/ledger/ledger.h"
+#include "harness/provenance/sha256.h"
 #include "harness/report/record_reading.h"
 
 namespace assay::report {
@@ -16,17 +18,17 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-std::string result_of(const LedgerLine& line) {
+std::string result_of(const LedgerRecord& line) {
   const auto found = line.body.find("result");
   return found != line.body.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
 /// Without a verdict there is nothing to report: say what there is instead.
-Error no_such_verdict(const std::vector<LedgerLine>& lines, const std::string& path,
+Error no_such_verdict(const std::vector<LedgerRecord>& lines, const std::string& path,
                       const std::string& wanted) {
   std::vector<std::string> judged;
   std::vector<std::string> begun;
-  for (const LedgerLine& line : lines) {
+  for (const LedgerRecord& line : lines) {
     if (line.kind == "verdict") judged.push_back(result_of(line));
     if (line.kind == "plan") begun.push_back(result_of(line));
   }
@@ -91,25 +93,43 @@ Result<Trial> read_trial(const std::string& ledger_path, const json& body, Repor
   }
   const json raw = json::parse(*bytes, nullptr, false);
   if (!raw.is_object()) return fail(Error(ErrorKind::ledger, "no JSON object").at(path));
-  read_raw_record(raw, trial);
+  read_raw_record(raw, model.measured_phase, trial);
   if (model.result_directory.empty()) {
     model.result_directory = fs::path(path).parent_path().parent_path().string();
   }
   return trial;
 }
 
-void read_plan(const LedgerLine& line, ReportModel& model) {
+/// As it would be typed.
+std::string shell_word(const std::string& argument) {
+  const bool plain = !argument.empty() && argument.find_first_not_of(
+                                              "abcdefghijklmnopqrstuvwxyz"
+                                              "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                              "0123456789-_./=,:+@%") == std::string::npos;
+  if (plain) return argument;
+  std::string quoted = "'";
+  for (const char c : argument) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
+void read_plan(const LedgerRecord& line, ReportModel& model) {
   model.plan_digest = line.body.value("digest", "");
   model.plan_time = line.time;
   model.plan_json = line.body.dump();
-  if (line.body.contains("experiment")) model.plan = flatten(line.body["experiment"]);
-  if (line.body.contains("provenance")) model.provenance = flatten(line.body["provenance"]);
-  for (const auto& [key, value] : model.provenance) {
-    if (key.ends_with("command_line")) model.command_line = value;
+  const json experiment = line.body.value("experiment", json::object());
+  model.plan = flatten(experiment);
+  model.measured_phase = experiment.value("/workload/measured_phase"_json_pointer, std::string());
+  const json provenance = line.body.value("provenance", json::object());
+  model.provenance = flatten(provenance);
+  const json arguments = provenance.value("/process/command_line"_json_pointer, json::array());
+  for (const json& argument : arguments) {
+    if (!argument.is_string()) continue;
+    if (!model.command_line.empty()) model.command_line += ' ';
+    model.command_line += shell_word(argument.get<std::string>());
   }
 }
 
-Result<ReportModel> assemble(const std::vector<LedgerLine>& lines, std::size_t verdict,
+Result<ReportModel> assemble(const std::vector<LedgerRecord>& lines, std::size_t verdict,
                              const std::string& path) {
   ReportModel model;
   model.ledger_path = path;
@@ -135,20 +155,24 @@ Result<ReportModel> assemble(const std::vector<LedgerLine>& lines, std::size_t v
 }  // namespace
 
 Result<ReportModel> load_report(const std::string& ledger_path, const std::string& result_id) {
-  const Result<std::vector<LedgerLine>> lines = read_ledger_lines(ledger_path);
-  if (!lines) return fail(lines.error());
-  for (std::size_t i = lines->size(); i-- > 0;) {
-    const LedgerLine& line = (*lines)[i];
-    if (line.kind != "verdict") continue;
-    if (!result_id.empty() && result_of(line) != result_id) continue;
+  const Result<LedgerContents> ledger = read_ledger(ledger_path);
+  if (!ledger) return fail(ledger.error());
+  const std::vector<LedgerRecord>& records = ledger->records;
+  for (std::size_t i = records.size(); i-- > 0;) {
+    if (records[i].kind != "verdict") continue;
+    if (!result_id.empty() && result_of(records[i]) != result_id) continue;
     try {
-      return assemble(*lines, i, ledger_path);
+      Result<ReportModel> model = assemble(records, i, ledger_path);
+      if (model && !ledger->torn.empty()) {
+        model->warnings.push_back("the ledger ends in an unfinished record: a writer was killed");
+      }
+      return model;
     } catch (const json::exception& broken) {
       return fail(Error(ErrorKind::ledger, fmt::format("a record is malformed: {}", broken.what()))
                       .at(ledger_path));
     }
   }
-  return fail(no_such_verdict(*lines, ledger_path, result_id));
+  return fail(no_such_verdict(records, ledger_path, result_id));
 }
 
 Result<std::string> find_ledger(const std::string& name) {
@@ -183,6 +207,7 @@ Result<std::string> find_ledger(const std::string& name) {
 
 std::string row_title(const Row& row) {
   const std::string store = row.version.empty() ? row.store : row.store + " " + row.version;
+  if (row.a_a_twin) return fmt::format("{} ({}, A/A)", row.arm, store);
   if (row.arm == row.store || row.store.empty()) return row.version.empty() ? row.arm : store;
   return fmt::format("{} ({})", row.arm, store);
 }

@@ -36,6 +36,7 @@ struct Row {
   std::string durability;
   std::string proof;  ///< "declared", or what proved the class
   bool reference = false;
+  bool a_a_twin = false;  ///< the same arm again, for the A/A check
   std::uint64_t n = 0;
   std::uint64_t void_trials = 0;
   bool disqualified = false;
@@ -60,6 +61,8 @@ struct Comparison {
   Quantity ratio, p, p_adjusted, degrees_of_freedom, mann_whitney_p;
   std::optional<Interval> interval;
   bool disagreement = false;
+  bool declared = false;  ///< a hypothesis of the plan, not one of all pairs
+  std::string rank_test;  ///< "mann-whitney" or "wilcoxon"
 };
 
 /// Occupied buckets of a latency histogram: highest value of the bucket in ns -> count.
@@ -82,9 +85,9 @@ struct Trial {
   std::string started;
   std::string raw_path;  ///< as the ledger gives it
   std::string raw_sha256;
-  Quantity wall_ns, throughput_per_s, foreign_cpu_ns;  ///< of the timed phases
-  std::map<std::string, LatencyCounts> latencies;      ///< by operation class, timed phases
-  std::vector<SeriesPoint> series;                     ///< of the timed phases, one after another
+  Quantity wall_ns, throughput_per_s, foreign_cpu_ns;  ///< of the measured phase
+  std::map<std::string, LatencyCounts> latencies;      ///< by operation class
+  std::vector<SeriesPoint> series;
   std::vector<std::pair<std::string, std::string>> settings;  ///< in force, read back
 };
 
@@ -94,6 +97,10 @@ struct ReportModel {
   std::string result;
   std::string experiment;
   std::string status;  ///< "registered" or "exploratory"
+  std::string question;
+  std::string outcome;  ///< "judged", "rejected", "disqualified" or "void"
+  std::vector<std::string> void_reasons;
+  std::string measured_phase;
   std::string design;
   std::string metric;
   std::string unit;

@@ -1,7 +1,9 @@
 #include "harness/report/record_reading.h"
 
 #include <algorithm>
-#include <cmath>
+#include <limits>
+
+#include <nlohmann/json.hpp>
 
 namespace assay::report {
 namespace {
@@ -49,9 +51,10 @@ void add_latencies(const json& phase, Trial& trial) {
   }
 }
 
-/// A point of the record says what was done since the one before it. The last slot is usually cut
-/// short by the end of the phase, so its rate means nothing and it is left out.
-void add_series(const json& phase, double offset_s, Trial& trial) {
+/// A point of the record counts the slot that begins at its time; it is drawn at the slot's middle.
+/// The last slot is usually cut short by the end of the phase, so its rate means nothing and it is
+/// left out.
+void add_series(const json& phase, Trial& trial) {
   const json& series = member(phase, "series");
   if (!series.is_array() || series.size() < 3) return;
   const double step_s =
@@ -59,7 +62,7 @@ void add_series(const json& phase, double offset_s, Trial& trial) {
   if (!(step_s > 0)) return;
   for (std::size_t i = 0; i + 1 < series.size(); ++i) {
     SeriesPoint point;
-    point.t_s = offset_s + series[i].at("t_ms").get<double>() / 1e3;
+    point.t_s = series[i].at("t_ms").get<double>() / 1e3 + step_s / 2;
     point.rate_per_s = series[i].at("operations").get<double>() / step_s;
     point.p99_ns = read_quantity(series[i], "p99_ns").value;
     if (point.p99_ns == 0.0) point.p99_ns.reset();
@@ -108,10 +111,12 @@ Row read_row(const json& record) {
   Row row;
   row.arm = record.at("arm").get<std::string>();
   row.store = text(record, "store");
-  row.version = text(record, "version");
+  const json& version = member(record, "version");
+  if (version.is_string()) row.version = version.get<std::string>();
   row.durability = text(record, "durability");
   row.proof = text(record, "proof");
   row.reference = flag(record, "reference");
+  row.a_a_twin = flag(record, "a_a");
   row.n = count(record, "n");
   row.void_trials = count(record, "void");
   row.disqualified = flag(record, "disqualified");
@@ -158,30 +163,26 @@ Comparison read_comparison(const json& record) {
   comparison.mann_whitney_p = read_quantity(record, "mann_whitney_p");
   comparison.interval = read_interval(record);
   comparison.disagreement = flag(record, "disagreement");
+  comparison.declared = flag(record, "declared");
+  comparison.rank_test = text(record, "rank_test");
   return comparison;
 }
 
-void read_raw_record(const json& raw, Trial& trial) {
-  double wall_ns = 0.0;
-  double operations = 0.0;
-  double foreign_ns = 0.0;
-  bool foreign_known = true;
+void read_raw_record(const json& raw, const std::string& measured_phase, Trial& trial) {
+  const json* measured = nullptr;
   for (const json& phase : member(raw, "phases")) {
-    if (!flag(phase, "timed")) continue;
-    add_latencies(phase, trial);
-    add_series(phase, wall_ns / 1e9, trial);
-    wall_ns += read_quantity(phase, "wall_ns").value.value_or(0.0);
-    operations += read_quantity(phase, "operations").value.value_or(0.0);
-    const Quantity foreign = read_quantity(member(phase, "cpu"), "foreign_ns");
-    foreign_known = foreign_known && foreign.value;
-    foreign_ns += foreign.value.value_or(0.0);
-  }
-  if (wall_ns > 0) {
-    trial.wall_ns.value = wall_ns;
-    trial.throughput_per_s.value = operations / (wall_ns / 1e9);
-    if (foreign_known) trial.foreign_cpu_ns.value = foreign_ns;
+    const bool wanted = measured_phase.empty()
+                            ? flag(phase, "timed") && text(phase, "kind") == "run"
+                            : text(phase, "name") == measured_phase;
+    if (wanted) measured = &phase;
   }
   trial.settings = flatten(member(member(raw, "store"), "settings_effective"));
+  if (measured == nullptr) return;
+  add_latencies(*measured, trial);
+  add_series(*measured, trial);
+  trial.wall_ns = read_quantity(*measured, "wall_ns");
+  trial.throughput_per_s = read_quantity(*measured, "throughput_per_s");
+  trial.foreign_cpu_ns = read_quantity(member(*measured, "cpu"), "foreign_ns");
 }
 
 std::vector<std::pair<std::string, std::string>> flatten(const json& tree) {
@@ -194,6 +195,11 @@ void read_verdict(const json& verdict, ReportModel& model) {
   model.result = verdict.at("result").get<std::string>();
   model.experiment = text(verdict, "experiment");
   model.status = text(verdict, "status");
+  model.question = text(verdict, "question");
+  model.outcome = text(verdict, "outcome");
+  for (const json& reason : member(verdict, "void_reasons")) {
+    model.void_reasons.push_back(reason.is_string() ? reason.get<std::string>() : reason.dump());
+  }
   model.design = text(verdict, "design");
   model.metric = text(verdict, "metric");
   model.unit = text(verdict, "unit");

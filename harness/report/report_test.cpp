@@ -179,6 +179,32 @@ TEST_F(Report, figures_without_data_are_left_out_with_a_note) {
   EXPECT_TRUE(contains(bytes_of(written->html), "Not drawn: latency"));
 }
 
+TEST_F(Report, a_declared_hypothesis_is_the_answer) {
+  ReportModel model = model_of(shape_, directory_.path());
+  model.comparisons[0].declared = true;  // sqlite against rocksdb, lost
+  EXPECT_TRUE(make_content(model).headline.starts_with("Rejected: sqlite is 0.8"));
+  model.comparisons[0].verdict = "inconclusive";
+  EXPECT_TRUE(make_content(model).headline.starts_with("Not shown: "));
+  model.comparisons[0].verdict = "superior";
+  EXPECT_TRUE(make_content(model).headline.starts_with("Confirmed: "));
+}
+
+TEST_F(Report, a_void_experiment_names_no_leader) {
+  ReportModel model = model_of(shape_, directory_.path());
+  model.outcome = "void";
+  model.void_reasons = {"A/A gate: too wide"};
+  const Content content = make_content(model);
+  EXPECT_EQ(content.headline, "Void, may not be judged: A/A gate: too wide.");
+  EXPECT_EQ(content.checks[0].sentence, "Void: A/A gate: too wide");
+}
+
+TEST_F(Report, the_twin_of_the_a_a_check_is_no_rival) {
+  ReportModel model = model_of(shape_, directory_.path());
+  model.rows[0].a_a_twin = true;
+  EXPECT_TRUE(make_content(model).headline.starts_with("sqlite leads"));
+  EXPECT_TRUE(contains(row_title(model.rows[0]), "A/A"));
+}
+
 TEST(InlineSvg, prefixes_ids_so_that_pictures_do_not_meet) {
   const std::string svg =
       "<?xml version=\"1.0\"?>\n<svg width=\"9\">\n"

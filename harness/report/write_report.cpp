@@ -9,9 +9,9 @@
 
 #include <fmt/format.h>
 
+#include "harness/ledger/durable_file.h"
 #include "harness/report/figures.h"
 #include "harness/report/html.h"
-#include "harness/report/ledger_lines.h"
 #include "harness/report/markdown.h"
 
 namespace assay::report {
@@ -33,19 +33,6 @@ Status sync_path(const fs::path& path) {
   ::close(fd);
   if (done != 0) return fail(error);
   return {};
-}
-
-Status make_directory(const fs::path& path) {
-  std::error_code code;
-  fs::create_directories(path, code);
-  if (code) {
-    return fail(system_error("cannot make the directory", code.value()).at(path.string()));
-  }
-  return {};
-}
-
-fs::path parent_of(const fs::path& path) {
-  return path.has_parent_path() ? path.parent_path() : fs::path(".");
 }
 
 /// A folder of figures that is not ours must not vanish: only what we would write may be replaced.
@@ -79,33 +66,18 @@ Status exchange(const fs::path& made, const fs::path& target) {
     }
     fs::remove_all(made, ignored);
   }
-  return sync_path(parent_of(target));
+  return sync_directory(folder_of(target.string()));
 }
 
 }  // namespace
 
-Status write_atomically(const std::string& path, const std::string& bytes) {
-  const std::string temporary = fmt::format("{}.{}.tmp", path, ::getpid());
-  std::FILE* file = std::fopen(temporary.c_str(), "wb");
-  if (file == nullptr) return fail(failed("cannot write the file", path));
-  const bool written = std::fwrite(bytes.data(), 1, bytes.size(), file) == bytes.size() &&
-                       std::fflush(file) == 0 && ::fsync(::fileno(file)) == 0;
-  Error error = failed("cannot write the file", path);
-  const bool closed = std::fclose(file) == 0;
-  if (!written || !closed || std::rename(temporary.c_str(), path.c_str()) != 0) {
-    ::unlink(temporary.c_str());
-    return fail(error);
-  }
-  return sync_path(parent_of(path));
-}
-
 Result<plots::Drawn> write_plots(const ReportModel& model, const std::string& directory) {
   fs::path target = fs::path(directory).lexically_normal();
   if (!target.has_filename()) target = target.parent_path();  // "plots/" means "plots"
-  ASSAY_TRY(make_directory(parent_of(target)));
+  ASSAY_TRY(make_directories_durably(folder_of(target.string())));
   ASSAY_TRY(check_replaceable(target));
   const fs::path made = target.string() + fmt::format(".{}.tmp", ::getpid());
-  ASSAY_TRY(make_directory(made));
+  ASSAY_TRY(make_directories_durably(made.string()));
   std::error_code ignored;
   Result<plots::Drawn> drawn = plots::draw_figures(figure_set(model), made.string());
   if (!drawn) {
@@ -120,7 +92,7 @@ Result<plots::Drawn> write_plots(const ReportModel& model, const std::string& di
 }
 
 Result<WrittenReport> write_report(const ReportModel& model, const std::string& directory) {
-  ASSAY_TRY(make_directory(directory));
+  ASSAY_TRY(make_directories_durably(directory));
   const fs::path folder(directory);
   WrittenReport written;
   std::vector<Picture> pictures;
@@ -140,8 +112,8 @@ Result<WrittenReport> write_report(const ReportModel& model, const std::string& 
   }
   written.markdown = (folder / "report.md").string();
   written.html = (folder / "report.html").string();
-  ASSAY_TRY(write_atomically(written.markdown, markdown_report(model, pictures, written.notes)));
-  ASSAY_TRY(write_atomically(written.html, html_report(model, pictures, written.notes)));
+  ASSAY_TRY(write_file_durably(written.markdown, markdown_report(model, pictures, written.notes)));
+  ASSAY_TRY(write_file_durably(written.html, html_report(model, pictures, written.notes)));
   return written;
 }
 

@@ -26,7 +26,4 @@ struct WrittenReport {
 [[nodiscard]] Result<plots::Drawn> write_plots(const ReportModel& model,
                                                const std::string& directory);
 
-/// Temporary + fsync + rename + fsync of the directory.
-[[nodiscard]] Status write_atomically(const std::string& path, const std::string& bytes);
-
 }  // namespace assay::report
