@@ -13,6 +13,7 @@
 #include <cstring>
 #include <fstream>
 #include <string_view>
+#include <thread>
 #include <utility>
 
 #include <fmt/format.h>
@@ -136,14 +137,13 @@ class PosixChild final : public ChildProcess {
     if (reaped_) return;
     std::error_code ignored;
     if (grace_ms > 0) {
+      // Polled: the library's wait_for() starts a process of its own to measure the time.
       ::kill(-pid_, signal);
-      if (child_.wait_for(std::chrono::milliseconds(grace_ms), ignored)) {
-        reaped_ = true;
-        ::kill(-pid_, SIGKILL);  // what it may have started
-        return;
-      }
+      const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(grace_ms);
+      while (child_.running(ignored) && std::chrono::steady_clock::now() < until)
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }
-    ::kill(-pid_, SIGKILL);
+    ::kill(-pid_, SIGKILL);  // and what it may have started
     child_.wait(ignored);
     reaped_ = true;
   }

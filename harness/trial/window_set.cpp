@@ -9,6 +9,7 @@
 #include "harness/trial/idle_cpu.h"
 #include "harness/trial/trial.h"
 #include "harness/trial/trial_run.h"
+#include "workloads/stream.h"
 
 namespace assay {
 namespace {
@@ -18,6 +19,7 @@ using nlohmann::json;
 /// One arm of the set.
 struct Member {
   TrialRequest request;
+  std::string stream_digest;  ///< of the workload as it was declared
   std::unique_ptr<TrialRun> run;
   std::size_t windows_segment = 0;
   json throughputs = json::array();
@@ -57,6 +59,11 @@ Status WindowSet::add(const TrialRequest& request) {
     return fail(
         ErrorKind::bad_input,
         fmt::format("workload \"{}\" has no timed run phase to cut into windows", workload.name));
+  if (!workload.phases[measured].trace.empty())
+    return fail(ErrorKind::bad_input,
+                fmt::format("workload \"{}\" replays a trace, which cannot be cut into windows",
+                            workload.name));
+  member->stream_digest = stream_digest(workload, request.seed);
   // The windows say how much is done, so the streams of the phase must have no end of their own.
   workload.phases[measured].operations = 0;
   workload.phases[measured].duration_ms = 1;
@@ -162,7 +169,9 @@ json WindowSet::finish(Member& member) {
       (*phase)["trend"][name] = unknown_figure("the phase was run in windows");
     (*phase)["trend"]["flagged"] = false;
   }
-  return member.run->finish();
+  json record = member.run->finish();
+  record["stream_digest"] = member.stream_digest;
+  return record;
 }
 
 Result<std::vector<json>> WindowSet::run() {
