@@ -72,7 +72,7 @@ TableLine table_line(const ReportModel& model, const Row& row, double longest) {
   line.reference = row.reference;
   if (row.geometric_mean.value && !row.disqualified && longest > 0 &&
       *row.geometric_mean.value > 0) {
-    line.bar = std::min(1.0, *row.geometric_mean.value / longest);
+    line.bar = *row.geometric_mean.value / longest;
   }
   line.cells = {row_title(row),
                 durability_text(row),
@@ -111,9 +111,11 @@ void drop_unknown_columns(Table& table) {
 Table make_table(const ReportModel& model) {
   Table table;
   table.columns = columns_of(model);
-  double longest = 0.0;  // of an arm: a reference may be a thousand times as fast
-  for (const Row& row : model.rows) {
-    if (row.reference || row.disqualified || !row.geometric_mean.value) continue;
+  constexpr double kFar = 2.5;  // a reference beyond this many times the best arm is off the scale
+  double longest = 0.0;
+  for (const Row& row : model.rows) {  // the references come last
+    if (row.disqualified || !row.geometric_mean.value) continue;
+    if (row.reference && longest > 0 && *row.geometric_mean.value > longest * kFar) continue;
     longest = std::max(longest, *row.geometric_mean.value);
   }
   for (const Row& row : model.rows) table.lines.push_back(table_line(model, row, longest));
@@ -136,7 +138,7 @@ Statement judged(const Comparison& comparison) {
     statement.sentence = fmt::format("{} is {} {}", comparison.a,
                                      shown(comparison.ratio, format_ratio), comparison.b);
   }
-  std::vector<std::string> parts{fmt::format("{} ({})", verdict, comparison.kind)};
+  std::vector<std::string> parts{fmt::format("{} by a test of {}", verdict, comparison.kind)};
   if (!comparison.test.empty()) parts.push_back(name_of_test(comparison.test));
   if (comparison.degrees_of_freedom.value) {
     parts.push_back(fmt::format("df = {}", format_number(*comparison.degrees_of_freedom.value)));

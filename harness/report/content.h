@@ -20,7 +20,7 @@ struct Column {
 
 struct TableLine {
   std::vector<std::string> cells;
-  double bar = 0.0;        ///< share of the longest bar, 0 to 1
+  double bar = 0.0;        ///< share of the longest bar, 0 to 1; above 1: beyond the end
   bool reference = false;  ///< belongs below the rule
 };
 

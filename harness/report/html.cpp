@@ -1,5 +1,6 @@
 #include "harness/report/html.h"
 
+#include <algorithm>
 #include <cctype>
 
 #include <fmt/format.h>
@@ -12,8 +13,8 @@ namespace {
 
 std::string cell(const Column& column, const TableLine& line, std::size_t c) {
   if (column.bar) {
-    return fmt::format("<td><span class=\"bar\"><i style=\"width:{:.1f}%\"></i></span></td>",
-                       line.bar * 100.0);
+    return fmt::format("<td><span class=\"bar{}\"><i style=\"width:{:.1f}%\"></i></span></td>",
+                       line.bar > 1.0 ? " beyond" : "", std::min(line.bar, 1.0) * 100.0);
   }
   const char* kind = c == 0 && !column.right_aligned ? "name" : column.right_aligned ? "right" : "";
   return fmt::format("<td class=\"{}\">{}</td>", kind, html_escaped(line.cells[c]));

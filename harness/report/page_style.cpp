@@ -11,7 +11,7 @@ const char* const kPageStyle = R"css(
 --line:#3d444d;--soft:#151b23;--bar:#56b4e9;--better:#3fb950;--worse:#f85149;--same:#58a6ff;
 --open:#d29922;--bad:#bc8cff}}
 *{box-sizing:border-box}
-body{margin:0 auto;max-width:1120px;padding:1.2rem 1rem 4rem;background:var(--paper);
+body{margin:0 auto;max-width:1160px;padding:1.2rem 1rem 4rem;background:var(--paper);
 color:var(--ink);font:16px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,sans-serif}
 h1{font-size:1.7rem;line-height:1.2;margin:.2rem 0}
 h2{font-size:1.2rem;margin:2.2rem 0 .7rem;border-bottom:1px solid var(--line);padding-bottom:.3rem}
@@ -24,18 +24,19 @@ padding:.15rem .6rem;border-radius:1rem;border:1.5px solid currentColor;color:va
 padding:.2rem 0 .2rem .9rem;margin:1rem 0}
 .scroll+.scroll{margin-top:.8rem}
 .scroll{overflow-x:auto;border:1px solid var(--line);border-radius:8px}
-table{border-collapse:collapse;width:100%;font-size:.86rem;font-variant-numeric:tabular-nums}
-th,td{padding:.4rem .65rem;text-align:left;white-space:nowrap}
+table{border-collapse:separate;border-spacing:0;width:100%;font-size:.86rem;font-variant-numeric:tabular-nums}
+th,td{padding:.4rem .55rem;text-align:left;white-space:nowrap}
 th{background:var(--soft);font-weight:600;border-bottom:1px solid var(--line);
 cursor:help}
 td{border-top:1px solid var(--line)}
 tbody tr:first-child td{border-top:0}
 .right{text-align:right}
 td.name{font-weight:600}
-tr.rule td{border-top:2px solid var(--faint);color:var(--faint);font-size:.78rem;padding:.15rem .65rem}
+tr.rule td{border-top:2px solid var(--faint);color:var(--faint);font-size:.78rem;padding:.15rem .55rem}
 tr.reference td{color:var(--faint)}
-.bar{display:block;width:7rem;height:.8rem;background:var(--soft);border-radius:2px}
+.bar{display:block;width:6rem;height:.8rem;background:var(--soft);border-radius:2px}
 .bar i{display:block;height:100%;background:var(--bar);border-radius:2px}
+.bar.beyond i{clip-path:polygon(0 0,92% 0,100% 50%,92% 100%,0 100%)}
 ul.statements{list-style:none;margin:0;padding:0}
 ul.statements li{padding:.45rem 0 .45rem 1.9rem;position:relative;border-top:1px solid var(--line)}
 ul.statements li:first-child{border-top:0}
@@ -61,7 +62,7 @@ summary{cursor:pointer;padding:.6rem 0;font-weight:600}
 details[open]{padding-bottom:.8rem}
 code{overflow-wrap:anywhere}
 @media (max-width:600px){figure svg{min-width:600px}
-td{padding:.35rem .5rem}.table td:nth-child(2){white-space:normal}
+td{padding:.35rem .5rem}td.name+td{white-space:normal}
 h1{font-size:1.4rem}.headline{font-size:1.1rem}
 .pairs td:first-child{white-space:normal}.pairs td{padding:.35rem .45rem}
 td.name{position:sticky;left:0;background:var(--paper);white-space:normal;min-width:6.5rem}}

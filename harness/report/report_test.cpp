@@ -219,6 +219,7 @@ TEST(TextBar, counts_eighths) {
   EXPECT_EQ(text_bar(0.5, 4), "\u2588\u2588");
   EXPECT_EQ(text_bar(0.0, 4), "");
   EXPECT_EQ(text_bar(1.0 / 32, 4), "\u258f");
+  EXPECT_EQ(text_bar(7.0, 4), "\u2588\u2588\u2588\u25b6");
 }
 
 TEST_F(Report, the_percentile_curve_is_exact_at_its_ends) {

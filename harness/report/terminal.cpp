@@ -165,7 +165,8 @@ std::size_t display_width(const std::string& text) {
 std::string text_bar(double share, unsigned width) {
   static constexpr const char* kEighths[] = {"",       "\u258f", "\u258e", "\u258d",
                                              "\u258c", "\u258b", "\u258a", "\u2589"};
-  const double clamped = std::clamp(share, 0.0, 1.0);
+  if (share > 1.0) return repeated("\u2588", width - 1) + "\u25b6";
+  const double clamped = std::max(share, 0.0);
   const auto eighths = static_cast<std::size_t>(std::lround(clamped * width * 8));
   return repeated("\u2588", eighths / 8) + kEighths[eighths % 8];
 }

@@ -14,7 +14,8 @@ namespace assay::report {
 /// Characters that a terminal shows for UTF-8 text, each one cell wide.
 [[nodiscard]] std::size_t display_width(const std::string& text);
 
-/// A bar of `width` cells filled to `share` (0 to 1) in eighths of a cell.
+/// A bar of `width` cells filled to `share` (0 to 1) in eighths of a cell; one that
+/// is longer ends in an arrow.
 [[nodiscard]] std::string text_bar(double share, unsigned width);
 
 }  // namespace assay::report
