@@ -172,9 +172,9 @@ TestResult from_moments(double mean_a, double sd_a, double n_a, double mean_b, d
 }
 
 TEST(Tost, agrees_with_the_two_sample_example_of_lakens) {
-  // Lakens (2017), "Equivalence tests", Social Psychological and Personality Science 8(4): the
-  // replication of Moery and Calin-Jageman, 95 values of 5.25 (0.95) and 89 of 5.22 (0.83), bounds
-  // d = 0.43: "t(182) = -2.69, p = .004".
+  // Lakens (2017), "Equivalence tests", Social Psychological and Personality Science 8(4), and the
+  // help page of TOSTtwo() in his R package TOSTER: the replication of Moery and Calin-Jageman, 95
+  // values of 5.25 (0.95) and 89 of 5.22 (0.83), bounds d = 0.43: t(182) = -2.69, p = 0.004.
   const TestResult test = from_moments(5.25, 0.95, 95, 5.22, 0.83, 89);
   const double margin = 0.43 * std::sqrt((0.95 * 0.95 + 0.83 * 0.83) / 2);
   EXPECT_NEAR(test.degrees_of_freedom, 182, 1);  // 182 is n - 2; Welch gives 181.1
