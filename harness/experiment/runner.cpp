@@ -129,6 +129,7 @@ Status Run::begin_result(const LedgerRecord* resumed) {
   state_.emplace(plan_, place_.result);
   if (resumed != nullptr) {
     state_->load(ledger_->records());
+    for (const TrialEntry& trial : state_->trials()) ASSAY_TRY(check_streams(trial.body));
     return {};
   }
   const auto hash =

@@ -1,0 +1,131 @@
+// assay compare: an exploratory experiment from flags.
+#include <filesystem>
+#include <memory>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "harness/cli/experiment_run.h"
+
+namespace assay::cli {
+namespace {
+
+struct CompareOptions {
+  std::vector<std::string> stores;
+  std::string workload;
+  std::string name = "compare";
+  std::string durability = "power";
+  std::vector<std::string> assignments;
+  std::uint64_t trials = 5;
+  std::uint64_t seed = 1;
+  std::string design = "random";
+  std::string root;
+  std::string latency;
+  double effect_percent = 50.0;
+  bool no_a_a = false;
+  OutputOptions output;
+};
+
+std::string arm_name(const std::string& store) {
+  return std::filesystem::path(store).stem().string();
+}
+
+/// "workload.keys.count=1000" goes to the workload, "sqlite.cache_bytes=1" to that store's arm.
+Status assign(const std::string& assignment, const CompareOptions& options,
+              nlohmann::json& declaration) {
+  const std::size_t dot = assignment.find('.');
+  const std::size_t equals = assignment.find('=');
+  if (dot == std::string::npos || equals == std::string::npos || dot > equals) {
+    return fail(Error(ErrorKind::bad_input, fmt::format("--set {} is no assignment", assignment))
+                    .hint("write --set workload.KEY=VALUE or --set STORE.SETTING=VALUE"));
+  }
+  const std::string target = assignment.substr(0, dot);
+  const std::string key = assignment.substr(dot + 1, equals - dot - 1);
+  const std::string value = assignment.substr(equals + 1);
+  if (target == "workload") {
+    declaration["workload_overrides"][key] = value;
+    return {};
+  }
+  std::vector<std::string> names = {"workload"};
+  for (std::size_t i = 0; i < options.stores.size(); ++i) {
+    names.push_back(arm_name(options.stores[i]));
+    if (names.back() != target) continue;
+    declaration["arms"][i]["settings"][key] = value;
+    return {};
+  }
+  Error error(ErrorKind::bad_input, fmt::format("--set {}: '{}' is neither 'workload' nor one of "
+                                                "the stores",
+                                                assignment, target));
+  const std::string near = nearest_name(target, names);
+  error.hint(near.empty() ? fmt::format("valid here: {}", fmt::join(names, ", "))
+                          : fmt::format("did you mean '{}'?", near));
+  return fail(error);
+}
+
+Result<nlohmann::json> declaration_of(const CompareOptions& options) {
+  nlohmann::json declaration = {{"name", options.name},
+                                {"workload", options.workload},
+                                {"durability", options.durability},
+                                {"design", options.design},
+                                {"trials", options.trials},
+                                {"seed", options.seed},
+                                {"effect_percent", options.effect_percent},
+                                {"a_a", !options.no_a_a},
+                                {"arms", nlohmann::json::array()}};
+  for (const std::string& store : options.stores) {
+    declaration["arms"].push_back({{"store", store}, {"name", arm_name(store)}});
+  }
+  if (!options.root.empty()) declaration["root"] = options.root;
+  if (!options.latency.empty()) {
+    const std::size_t dot = options.latency.find('.');
+    declaration["metric"] = "latency";
+    declaration["latency_class"] = options.latency.substr(0, dot);
+    if (dot != std::string::npos) {
+      declaration["latency_percentile"] = options.latency.substr(dot + 1);
+    }
+  }
+  for (const std::string& assignment : options.assignments) {
+    ASSAY_TRY(assign(assignment, options, declaration));
+  }
+  return declaration;
+}
+
+Result<ExitStatus> compare(const CompareOptions& options) {
+  const auto declaration = declaration_of(options);
+  if (!declaration) return fail(declaration.error());
+  const auto plan = plan_from_json(*declaration, PlanEnvironment::real());
+  if (!plan) return fail(plan.error());
+  return run_and_show(*plan, RunRequest{}, options.output);
+}
+
+}  // namespace
+
+void add_compare(CLI::App& app, Invocation& invocation) {
+  auto options = std::make_shared<CompareOptions>();
+  CLI::App* verb = app.add_subcommand("compare", "Compare stores under a workload (exploratory)");
+  verb->add_option("--stores", options->stores, "stores, separated by commas")
+      ->required()
+      ->delimiter(',');
+  verb->add_option("--workload", options->workload, "a shipped workload or a .toml file")
+      ->required();
+  verb->add_option("--name", options->name, "name of the run's folder below runs/");
+  verb->add_option("--durability", options->durability,
+                   "volatile, process, power-prefix, power-last or power");
+  verb->add_option("--set", options->assignments,
+                   "workload.KEY=VALUE or STORE.SETTING=VALUE; may be repeated")
+      ->allow_extra_args(false);
+  verb->add_option("--trials", options->trials, "trials an arm (or blocks, or sets)");
+  verb->add_option("--seed", options->seed, "seed of streams and order");
+  verb->add_option("--design", options->design, "random, blocks or windows");
+  verb->add_option("--root", options->root, "benchmark root directory");
+  verb->add_option("--latency", options->latency,
+                   "compare a latency instead of throughput: CLASS.PERCENTILE, as read.p99");
+  verb->add_option("--effect-percent", options->effect_percent,
+                   "the smallest effect of interest; the A/A gate is void when it cannot be seen");
+  verb->add_flag("--no-a-a", options->no_a_a, "leave the A/A arm out");
+  add_output_flags(*verb, options->output);
+  verb->callback(
+      [options, &invocation] { invocation.action = [options] { return compare(*options); }; });
+}
+
+}  // namespace assay::cli

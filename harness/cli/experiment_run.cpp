@@ -1,0 +1,122 @@
+#include "harness/cli/experiment_run.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "harness/experiment/google_benchmark_json.h"
+#include "harness/experiment/stop_signal.h"
+#include "harness/ledger/durable_file.h"
+#include "harness/ledger/ledger.h"
+#include "harness/report/model.h"
+#include "harness/report/terminal.h"
+#include "harness/report/write_report.h"
+
+namespace assay::cli {
+namespace {
+
+/// This process's arguments, for the record.
+std::vector<std::string> command_line() {
+  std::ifstream file("/proc/self/cmdline", std::ios::binary);
+  std::vector<std::string> arguments;
+  for (std::string argument; std::getline(file, argument, '\0');) arguments.push_back(argument);
+  return arguments;
+}
+
+unsigned output_columns() {
+  winsize size{};
+  return ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 100U;
+}
+
+ExitStatus status_of(RunEnd end) {
+  switch (end) {
+    case RunEnd::judged:
+      return ExitStatus::done;
+    case RunEnd::void_experiment:
+      return ExitStatus::void_experiment;
+    case RunEnd::disqualified:
+      return ExitStatus::wrong_contents;
+    case RunEnd::rejected:
+      return ExitStatus::rejected;
+  }
+  return ExitStatus::internal_error;
+}
+
+/// The plan record's provenance, which Google Benchmark's context is made from.
+nlohmann::json provenance_of(const RunOutcome& outcome) {
+  const auto contents = read_ledger(outcome.ledger_path);
+  if (contents) {
+    for (const LedgerRecord& record : contents->records) {
+      if (record.kind == "plan" && record.body.value("result", "") == outcome.result) {
+        return record.body.value("provenance", nlohmann::json::object());
+      }
+    }
+  }
+  return nlohmann::json::object();
+}
+
+/// Table and paths. What was measured is recorded already, so that trouble with the report is
+/// told and nothing more.
+Status show(const RunOutcome& outcome, const OutputOptions& options) {
+  const auto model = report::load_report(outcome.ledger_path, outcome.result);
+  if (!model) return fail(model.error());
+  if (!options.json) {
+    const bool colour = ::isatty(STDOUT_FILENO) != 0 && std::getenv("NO_COLOR") == nullptr;
+    fmt::print("{}", report::terminal_report(*model, colour, output_columns()));
+  }
+  if (options.no_report) return {};
+  const auto written = report::write_report(*model, outcome.directory);
+  if (!written) return fail(written.error());
+  if (options.json) return {};
+  fmt::print("\nreport  {}\n        {}\n", written->html, written->markdown);
+  if (!written->plots.empty()) {
+    fmt::print("plots   {} ({} figures)\n", folder_of(written->plots.front()),
+               written->plots.size());
+  }
+  for (const std::string& note : written->notes) fmt::print("left out: {}\n", note);
+  return {};
+}
+
+}  // namespace
+
+void add_output_flags(CLI::App& verb, OutputOptions& options) {
+  verb.add_option("--out", options.out, "directory for the result instead of the usual one");
+  verb.add_flag("--json", options.json, "print the verdict as JSON and nothing else");
+  verb.add_flag("--no-report", options.no_report, "write no report and no plots");
+  verb.add_flag("--new", options.fresh, "begin a new result even if one can be resumed");
+  verb.add_option("--google-benchmark-json", options.google_benchmark_json,
+                  "also write the values in Google Benchmark's JSON format to this file");
+}
+
+Result<ExitStatus> run_and_show(const Plan& plan, RunRequest request,
+                                const OutputOptions& options) {
+  request.out = options.out;
+  request.fresh = options.fresh;
+  Result<RunOutcome> outcome = fail(ErrorKind::internal, "the run did not begin");
+  {
+    const StopOnSignal stop;
+    ProgressLine progress = ProgressLine::standard_error();
+    outcome =
+        run_experiment(plan, request, RunServices::real(command_line()), stop.flag(), progress);
+  }
+  if (!outcome) return fail(outcome.error());
+  if (options.json) fmt::print("{}\n", outcome->verdict.dump(2));
+  if (!options.google_benchmark_json.empty()) {
+    const auto text = google_benchmark_json(outcome->verdict, provenance_of(*outcome)).dump(2);
+    ASSAY_TRY(write_file_durably(options.google_benchmark_json, text + "\n"));
+  }
+  if (const Status shown = show(*outcome, options); !shown) {
+    fmt::print(stderr, "assay: the verdict is recorded, but its report failed: {}\n",
+               shown.error().message());
+  }
+  if (!options.json) fmt::print("ledger  {}\n", outcome->ledger_path);
+  return status_of(outcome->end);
+}
+
+}  // namespace assay::cli

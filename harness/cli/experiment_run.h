@@ -1,0 +1,30 @@
+// What `assay run` and `assay compare` have in common: flags about output, running a plan, showing
+// its verdict.
+#pragma once
+
+#include <string>
+
+#include <CLI/CLI.hpp>
+
+#include "harness/cli/verb.h"
+#include "harness/experiment/plan.h"
+#include "harness/experiment/runner.h"
+
+namespace assay::cli {
+
+struct OutputOptions {
+  std::string out;
+  bool json = false;
+  bool no_report = false;
+  bool fresh = false;
+  std::string google_benchmark_json;
+};
+
+void add_output_flags(CLI::App& verb, OutputOptions& options);
+
+/// Runs the plan with progress on standard error, writes the report, and shows the table and the
+/// paths (or the verdict's JSON alone) on standard output.
+[[nodiscard]] Result<ExitStatus> run_and_show(const Plan& plan, RunRequest request,
+                                              const OutputOptions& options);
+
+}  // namespace assay::cli

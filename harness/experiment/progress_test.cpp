@@ -1,0 +1,83 @@
+#include "harness/experiment/progress.h"
+
+#include <cstdio>
+#include <string>
+
+#include <gtest/gtest.h>
+
+namespace assay {
+namespace {
+
+/// Standard error of a run, kept in memory.
+class Screen {
+ public:
+  Screen() : file_(::open_memstream(&text_, &size_)) {}
+  ~Screen() {
+    std::fclose(file_);
+    std::free(text_);
+  }
+  Screen(const Screen&) = delete;
+  Screen& operator=(const Screen&) = delete;
+  [[nodiscard]] std::FILE* file() const { return file_; }
+  [[nodiscard]] std::string text() const {
+    std::fflush(file_);
+    return {text_, size_};
+  }
+
+ private:
+  char* text_ = nullptr;
+  std::size_t size_ = 0;
+  std::FILE* file_;
+};
+
+void run(ProgressLine& line) {
+  line.run_begins("demo", 0, 2);
+  line.trial_begins("sqlite");
+  line.trial_progress({"run", 0.5});
+  line.trial_ends("sqlite", 1, "ok", "");
+  line.trial_begins("lmdb");
+  line.trial_ends("lmdb", 1, "void", "killed");
+  line.run_ends();
+}
+
+TEST(Progress, is_a_plain_line_a_trial_where_there_is_no_terminal) {
+  const Screen screen;
+  ProgressLine line(screen.file(), false);
+  run(line);
+  const std::string text = screen.text();
+  EXPECT_EQ(text.find('\r'), std::string::npos);
+  EXPECT_EQ(text.find('\x1b'), std::string::npos);
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 3) << text;
+  EXPECT_NE(text.find("[1/2] sqlite"), std::string::npos) << text;
+  EXPECT_NE(text.find("void (killed)"), std::string::npos) << text;
+}
+
+TEST(Progress, rewrites_one_line_on_a_terminal_and_leaves_it_empty) {
+  const Screen screen;
+  ProgressLine line(screen.file(), true, 40);
+  run(line);
+  const std::string text = screen.text();
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 2) << text;  // title, void trial
+  EXPECT_TRUE(text.ends_with("\r\x1b[K"));
+}
+
+TEST(Progress, counts_only_trials_that_need_no_repetition) {
+  const Screen screen;
+  ProgressLine line(screen.file(), false);
+  line.run_begins("demo", 3, 10);
+  line.trial_begins("a");
+  line.trial_ends("a", 1, "void", "x");
+  EXPECT_TRUE(line.line().starts_with("[3/10]")) << line.line();
+  line.trial_ends("a", 5, "ok", "");
+  EXPECT_TRUE(line.line().starts_with("[8/10]")) << line.line();
+  EXPECT_NE(line.line().find("left"), std::string::npos);
+}
+
+TEST(Progress, writes_durations_as_people_do) {
+  EXPECT_EQ(duration_text(7), "7 s");
+  EXPECT_EQ(duration_text(185), "3 min 05 s");
+  EXPECT_EQ(duration_text(7800), "2 h 10 min");
+}
+
+}  // namespace
+}  // namespace assay
