@@ -23,6 +23,13 @@ Error lmdb_error(std::string_view what, int code, const std::string& where) {
     case MDB_READERS_FULL:
       hint = "raise the setting max_readers";
       break;
+    case EIO:
+      // A write that was cut short by a full disk comes back as EIO (mdb_page_flush).
+      if (disk_is_full(where)) {
+        kind = ErrorKind::environment;
+        hint = "the disk is full; free some space on the file system";
+      }
+      break;
     case ENOSPC:
       hint = "free some space on the file system";
       break;

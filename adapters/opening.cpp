@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <array>
@@ -136,6 +137,11 @@ ErrorKind kind_of_errno(int code) {
     default:
       return ErrorKind::store;
   }
+}
+
+bool disk_is_full(const std::string& directory) {
+  struct statvfs info{};
+  return ::statvfs(directory.c_str(), &info) == 0 && info.f_bavail * info.f_frsize < (1U << 20);
 }
 
 EntryLimits::EntryLimits(std::string driver, const Capabilities& capabilities, KeyKind key_kind)

@@ -45,6 +45,10 @@ struct CountRange {
 /// else `store`.
 [[nodiscard]] ErrorKind kind_of_errno(int code);
 
+/// True when the file system of `directory` has next to nothing left (below 1 MiB): for stores that
+/// report a full disk as some other error.
+[[nodiscard]] bool disk_is_full(const std::string& directory);
+
 /// Refuses a key or a value outside of the store's declared limits, and a u64 key that is not
 /// 8 bytes. Cheap enough for the measured path: three comparisons.
 class EntryLimits {

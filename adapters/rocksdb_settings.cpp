@@ -180,7 +180,6 @@ Result<RocksdbPlan> rocksdb_plan(const Settings& settings, const OpenOptions& op
   options.bytes_per_sync = counts->bytes_per_sync;
   options.use_direct_reads = on_setting(settings, "direct_io");
   options.use_direct_io_for_flush_and_compaction = on_setting(settings, "direct_io");
-  options.keep_log_file_num = 4;
   if (on_setting(settings, "statistics")) options.statistics = rocksdb::CreateDBStatistics();
 
   const std::shared_ptr<rocksdb::Cache> cache = rocksdb::NewLRUCache(counts->cache_bytes);

@@ -19,8 +19,10 @@
 #include <chrono>
 #include <exception>
 #include <thread>
+#include <utility>
 
 #include "adapters/opening.h"
+#include "adapters/rocksdb_log.h"
 #include "adapters/rocksdb_settings.h"
 
 namespace assay {
@@ -123,7 +125,7 @@ class RocksdbStore final : public Store {
   [[nodiscard]] std::uint64_t property(const char* name) const;
 
   const EntryLimits limits_;
-  const RocksdbPlan plan_;
+  RocksdbPlan plan_;
   rocksdb::WriteOptions write_;
   std::unique_ptr<rocksdb::OptimisticTransactionDB> db_;
   rocksdb::DB* base_ = nullptr;  // what get, put and scan use: no transaction in their way
@@ -251,6 +253,7 @@ Status RocksdbStore::open(bool fresh, bool durable_directory) {
     // Serial validation needs no table of a million mutexes, and nothing is ever validated.
     rocksdb::OptimisticTransactionDBOptions transactions;
     transactions.validate_policy = rocksdb::OccValidationPolicy::kValidateSerial;
+    plan_.options.info_log = std::make_shared<ForgivingLog>(directory_);
     rocksdb::OptimisticTransactionDB* opened = nullptr;
     std::vector<rocksdb::ColumnFamilyHandle*> tables;
     const rocksdb::Status status = rocksdb::OptimisticTransactionDB::Open(
