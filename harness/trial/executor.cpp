@@ -20,7 +20,9 @@ void wait_until(std::uint64_t due_ticks, const TickScale& scale) {
                            static_cast<long>(sleep_ns % 1'000'000'000)};
       ::nanosleep(&pause, nullptr);
     } else {
+#if defined(__x86_64__)
       __builtin_ia32_pause();
+#endif
     }
   }
 }
