@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstring>
 
+#include <xxhash.h>
+
 namespace assay {
 namespace {
 
@@ -79,6 +81,11 @@ void KeyCodec::encode_bytes(std::uint64_t index, char* out) const {
               spec_.bytes - spec_.prefix.size() - number_bytes_);
 }
 
+bool KeyCodec::hash_index(std::string_view key, std::uint64_t& index) {
+  index = XXH3_64bits(key.data(), key.size()) | (std::uint64_t{1} << 63);
+  return true;
+}
+
 bool KeyCodec::decode_bytes(std::string_view key, std::uint64_t& index) const {
   if (key.size() != spec_.bytes || !key.starts_with(spec_.prefix)) return false;
   key.remove_prefix(spec_.prefix.size());
@@ -119,8 +126,8 @@ std::size_t ValueCodec::noise_bytes(std::size_t size) const {
   return std::max(size - std::min(zeros, size), std::min<std::size_t>(size, 16));
 }
 
-void ValueCodec::encode(std::uint64_t index, std::uint64_t version, char* out) const {
-  const std::size_t bytes = size(index, version);
+void ValueCodec::encode_sized(std::uint64_t index, std::uint64_t version, std::size_t bytes,
+                              char* out) const {
   const std::size_t noise = noise_bytes(bytes);
   const std::size_t tag = tag_bytes(bytes);
   const std::uint64_t tag_word = tag_of(index);
@@ -138,8 +145,8 @@ void ValueCodec::encode(std::uint64_t index, std::uint64_t version, char* out) c
   std::memcpy(out, both, bytes);
 }
 
-bool ValueCodec::matches(std::uint64_t index, std::uint64_t version, std::string_view value) const {
-  const std::size_t bytes = size(index, version);
+bool ValueCodec::matches_sized(std::uint64_t index, std::uint64_t version, std::size_t bytes,
+                               std::string_view value) const {
   if (value.size() != bytes || !belongs_to(index, value)) return false;
   const std::size_t noise = noise_bytes(bytes);
   const std::size_t tag = tag_bytes(bytes);

@@ -26,7 +26,12 @@ class KeyCodec {
     }
   }
   /// The index of a key, or false when no index gives these bytes.
+  /// A workload with a trace accepts any key; those of the trace's own get an index by a hash.
   [[nodiscard]] bool decode(std::string_view key, std::uint64_t& index) const {
+    return decode_declared(key, index) || (spec_.foreign && hash_index(key, index));
+  }
+  /// The same without the keys of a trace.
+  [[nodiscard]] bool decode_declared(std::string_view key, std::uint64_t& index) const {
     if (spec_.kind != KeyKind::u64) return decode_bytes(key, index);
     if (key.size() != 8) return false;
     std::uint64_t number;
@@ -38,6 +43,7 @@ class KeyCodec {
 
  private:
   void encode_bytes(std::uint64_t index, char* out) const;
+  static bool hash_index(std::string_view key, std::uint64_t& index);
   [[nodiscard]] bool decode_bytes(std::string_view key, std::uint64_t& index) const;
 
   KeySpec spec_;
@@ -60,10 +66,18 @@ class ValueCodec {
   /// The largest size() there is.
   [[nodiscard]] std::uint32_t max_size() const;
   /// Writes size() bytes to `out`.
-  void encode(std::uint64_t index, std::uint64_t version, char* out) const;
+  void encode(std::uint64_t index, std::uint64_t version, char* out) const {
+    encode_sized(index, version, size(index, version), out);
+  }
+  /// The same with a size that a trace gives.
+  void encode_sized(std::uint64_t index, std::uint64_t version, std::size_t bytes, char* out) const;
   /// Whole comparison.
   [[nodiscard]] bool matches(std::uint64_t index, std::uint64_t version,
-                             std::string_view value) const;
+                             std::string_view value) const {
+    return matches_sized(index, version, size(index, version), value);
+  }
+  [[nodiscard]] bool matches_sized(std::uint64_t index, std::uint64_t version, std::size_t bytes,
+                                   std::string_view value) const;
   /// Cheap check of a value read during the run: its tag belongs to `index`, any version.
   [[nodiscard]] bool belongs_to(std::uint64_t index, std::string_view value) const {
     const std::uint64_t tag = tag_of(index);

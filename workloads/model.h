@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -47,13 +48,24 @@ class Model {
     std::vector<std::uint32_t> versions;
   };
 
+  /// A key that a trace wrote last. A key is here or in a region, never in both.
+  struct Foreign {
+    std::uint64_t index = 0;
+    std::uint32_t version = 0;
+    std::uint32_t bytes = 0;  ///< of the value, as the trace says
+  };
+
   void put(std::uint64_t index, std::uint32_t version);
+  void set_region(std::uint64_t index, std::uint32_t version);
+  void apply_trace(const Executed& executed, std::uint32_t thread);
   /// Where `index` belongs, or null when no phase so far puts it there.
   [[nodiscard]] const Region* region_of(std::uint64_t index) const;
   [[nodiscard]] std::uint32_t version_of(std::uint64_t index) const;
 
   Workload workload_;
   std::uint64_t seed_;
+  KeyCodec keys_;
+  std::map<std::string, Foreign, std::less<>> foreign_;  ///< by key
   std::vector<Region> regions_;  ///< the loaded keys, then the inserts of each phase; ascending
   std::uint64_t entries_ = 0;
 };

@@ -2,6 +2,7 @@
 // byte for byte; then what the model has and the store has not is found.
 #include <algorithm>
 #include <string>
+#include <unordered_set>
 
 #include <fmt/format.h>
 #include <xxhash.h>
@@ -39,9 +40,8 @@ std::string shown_bytes(std::string_view bytes) {
 }
 
 /// Says what is wrong with `value` in the place where `version` of `index` belongs.
-std::string value_fault(const ValueCodec& values, std::uint64_t index, std::uint32_t version,
+std::string value_fault(const ValueCodec& values, std::uint64_t index, std::size_t size,
                         std::string_view value) {
-  const std::uint32_t size = values.size(index, version);
   std::string fault;
   if (!values.belongs_to(index, value)) {
     fault = "is of no version of that key";
@@ -74,13 +74,7 @@ class Model::Checker final : public ScanSink {
                          shown_bytes(last_key_)));
     }
     last_key_.assign(key);
-    std::uint64_t index = 0;
-    if (!keys_.decode(key, index)) {
-      differ(fmt::format("key {} was never written: no key of this workload has these bytes",
-                         shown_bytes(key)));
-      return true;
-    }
-    compare(index, key, value);
+    look(key, value);
     return true;
   }
 
@@ -89,14 +83,11 @@ class Model::Checker final : public ScanSink {
     for (const Region& region : model_.regions_) {
       for (std::uint64_t at = 0; at < region.versions.size(); ++at) {
         keys_.encode(region.first + at, key.data());
-        std::string_view value;
-        const Result<bool> there = session.get(key, value);
-        if (!there) return std::unexpected(there.error());
-        if (!*there) continue;
-        ++check_.entries;
-        found_.add(key, value);
-        compare(region.first + at, key, value);
+        ASSAY_TRY(get(session, key));
       }
+    }
+    for (const auto& foreign : model_.foreign_) {
+      if (!foreign_seen_.contains(foreign.first)) ASSAY_TRY(get(session, foreign.first));
     }
     return {};
   }
@@ -118,53 +109,92 @@ class Model::Checker final : public ScanSink {
     if (check_.first_difference.empty()) check_.first_difference = std::move(sentence);
   }
 
-  void compare(std::uint64_t index, std::string_view key, std::string_view value) {
+  Status get(Session& session, std::string_view key) {
+    std::string_view value;
+    const Result<bool> there = session.get(key, value);
+    if (!there) return std::unexpected(there.error());
+    if (!*there) return {};
+    ++check_.entries;
+    found_.add(key, value);
+    look(key, value);
+    return {};
+  }
+
+  /// Compares an entry that was found with what the model has for its key.
+  void look(std::string_view key, std::string_view value) {
+    const auto foreign = model_.foreign_.find(key);
+    if (foreign != model_.foreign_.end()) {
+      const Foreign& expected = foreign->second;
+      if (!foreign_seen_.insert(foreign->first).second) return came_twice(key);
+      return compare(key, expected.index, expected.version, expected.bytes, value);
+    }
+    std::uint64_t index = 0;
+    if (!keys_.decode_declared(key, index)) {
+      differ(fmt::format("key {} was never written: no key of this workload has these bytes",
+                         shown_bytes(key)));
+      return;
+    }
     const std::uint32_t version = model_.version_of(index);
     if (version == 0) {
-      differ(fmt::format(
-          "key {} of index {} is there, but was {}", shown_bytes(key), index,
-          model_.region_of(index) != nullptr ? "deleted or not yet written" : "never written"));
+      const bool known = index < model_.workload_.keys.count;
+      differ(fmt::format("key {} of index {} is there, but was {}", shown_bytes(key), index,
+                         known ? "deleted or not yet written" : "never written or was deleted"));
       return;
     }
     const Region& region = *model_.region_of(index);
-    const std::uint64_t at = index - region.first;
-    auto& seen = seen_[static_cast<std::size_t>(&region - model_.regions_.data())];
-    if (seen[at]) {
-      differ(fmt::format("key {} of index {} came twice", shown_bytes(key), index));
-      return;
-    }
-    seen[at] = true;
-    if (values_.matches(index, version, value)) {
+    auto&& seen =
+        seen_[static_cast<std::size_t>(&region - model_.regions_.data())][index - region.first];
+    if (seen) return came_twice(key);
+    seen = true;
+    compare(key, index, version, values_.size(index, version), value);
+  }
+
+  void came_twice(std::string_view key) {
+    differ(fmt::format("key {} came twice", shown_bytes(key)));
+  }
+
+  void compare(std::string_view key, std::uint64_t index, std::uint32_t version, std::size_t bytes,
+               std::string_view value) {
+    if (values_.matches_sized(index, version, bytes, value)) {
       expected_.add(key, value);
       return;
     }
     differ(fmt::format("key {} of index {}: {}", shown_bytes(key), index,
-                       value_fault(values_, index, version, value)));
-    add_expected(index, version);
+                       value_fault(values_, index, bytes, value)));
+    add_expected(key, index, version, bytes);
   }
 
-  void add_expected(std::uint64_t index, std::uint32_t version) {
-    std::string key(keys_.size(), '\0');
-    keys_.encode(index, key.data());
-    std::string value(values_.size(index, version), '\0');
-    values_.encode(index, version, value.data());
+  void add_expected(std::string_view key, std::uint64_t index, std::uint32_t version,
+                    std::size_t bytes) {
+    std::string value(bytes, '\0');
+    values_.encode_sized(index, version, bytes, value.data());
     expected_.add(key, value);
   }
 
+  void add_one_lost(std::string_view key, std::uint64_t index, std::uint32_t version,
+                    std::size_t bytes) {
+    if (check_.first_difference.empty()) {
+      differ(fmt::format("key {} of index {} is lost: it was acknowledged and is not there",
+                         shown_bytes(key), index));
+    }
+    add_expected(key, index, version, bytes);
+  }
+
   void add_lost() {
+    std::string key(keys_.size(), '\0');
     for (std::size_t at_region = 0; at_region < seen_.size(); ++at_region) {
       const Region& region = model_.regions_[at_region];
       for (std::uint64_t at = 0; at < region.versions.size(); ++at) {
-        if (region.versions[at] == 0 || seen_[at_region][at]) continue;
+        const std::uint32_t version = region.versions[at];
+        if (version == 0 || seen_[at_region][at]) continue;
         const std::uint64_t index = region.first + at;
-        if (check_.first_difference.empty()) {
-          std::string key(keys_.size(), '\0');
-          keys_.encode(index, key.data());
-          differ(fmt::format("key {} of index {} is lost: it was acknowledged and is not there",
-                             shown_bytes(key), index));
-        }
-        add_expected(index, region.versions[at]);
+        keys_.encode(index, key.data());
+        add_one_lost(key, index, version, values_.size(index, version));
       }
+    }
+    for (const auto& [name, foreign] : model_.foreign_) {
+      if (foreign_seen_.contains(name)) continue;
+      add_one_lost(name, foreign.index, foreign.version, foreign.bytes);
     }
   }
 
@@ -175,6 +205,7 @@ class Model::Checker final : public ScanSink {
   EntryDigest found_;
   EntryDigest expected_;
   std::vector<std::vector<bool>> seen_;  ///< by region
+  std::unordered_set<std::string_view> foreign_seen_;
   std::string last_key_;
 };
 

@@ -32,7 +32,7 @@ std::uint64_t role_limit(const Phase& phase, const Role& role) {
 }
 
 std::uint64_t insert_span(const Phase& phase) {
-  if (phase.kind != PhaseKind::run) return 0;
+  if (phase.kind != PhaseKind::run || !phase.trace.empty()) return 0;
   std::uint64_t longest = 0;
   std::uint64_t writers = 0;
   bool any = false;
@@ -48,6 +48,10 @@ std::uint64_t insert_span(const Phase& phase) {
 }
 
 }  // namespace
+
+std::uint32_t version_of_write(std::size_t phase, std::uint64_t ordinal) {
+  return version_at(version_base(phase), ordinal);
+}
 
 bool writes(const Role& role) {
   for (std::size_t kind = 0; kind < kOpKinds; ++kind) {
@@ -263,6 +267,7 @@ std::unique_ptr<OperationSource> make_source(const Workload& workload, std::uint
                                              std::size_t phase, std::uint32_t thread) {
   ASSAY_CHECK(phase < workload.phases.size(), "the phase exists");
   ASSAY_CHECK(thread < thread_count(workload.phases[phase]), "the thread exists");
+  ASSAY_CHECK(workload.phases[phase].trace.empty(), "a trace has a source of its own");
   if (workload.phases[phase].kind == PhaseKind::load) {
     return std::make_unique<LoadSource>(workload, seed, phase, thread);
   }

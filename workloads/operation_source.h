@@ -51,6 +51,8 @@ inline constexpr std::uint64_t kEndless = std::numeric_limits<std::uint64_t>::ma
 /// a warm-up that is not a count of operations, or the end of the measured roles).
 [[nodiscard]] std::uint64_t operation_limit(const Workload& workload, std::size_t phase,
                                             std::uint32_t thread);
+/// Version of what operation number `ordinal` of a stream of phase number `phase` writes.
+[[nodiscard]] std::uint32_t version_of_write(std::size_t phase, std::uint64_t ordinal);
 /// True when the role can change the contents.
 [[nodiscard]] bool writes(const Role& role);
 

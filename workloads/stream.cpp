@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "workloads/operation_source.h"
+#include "workloads/trace_stream.h"
 
 namespace assay {
 namespace {
@@ -191,6 +192,7 @@ std::unique_ptr<Stream> make_stream(const Workload& workload, std::uint64_t seed
                                                         workload, seed, declared.load_batch,
                                                         Schedule({}, seed, phase, thread, 1));
   }
+  if (!declared.trace.empty()) return make_trace_stream(workload, seed, phase, thread);
   const Role& role = role_of(declared, thread);
   return std::make_unique<EncodingStream<RunSource>>(
       RunSource(workload, seed, phase, thread), workload, seed,

@@ -8,6 +8,7 @@
 // keys whose index is t modulo T, and inserts fresh indices base + t, base + T + t, ..., where base
 // is keys.count for the first phase that inserts (see InsertRange in operation_source.h). So the
 // final contents depend only on how many operations each thread executed (model.h replays them).
+// In a phase that replays a trace (trace_file.h) a key belongs to the thread that its hash names.
 #pragma once
 
 #include <cstdint>
@@ -50,6 +51,8 @@ class Stream {
   virtual void fill(Chunk& chunk, std::size_t max_operations = kChunkOperations) = 0;
   /// Operations handed out so far.
   [[nodiscard]] virtual std::uint64_t position() const = 0;
+  /// An error when the stream ended early: only a trace can, whose file is gone or was changed.
+  [[nodiscard]] virtual Status status() const { return {}; }
 };
 
 /// The stream of thread `thread` (0-based over all roles of the phase, in declared order) of

@@ -5,6 +5,7 @@
 
 #include "workloads/operation_source.h"
 #include "workloads/stream.h"
+#include "workloads/trace_file.h"
 
 namespace assay {
 namespace {
@@ -39,6 +40,29 @@ void add_operation(Digest& digest, const LogicalOperation& operation, const Valu
   }
 }
 
+std::uint64_t add_trace(Digest& digest, TraceSource source, std::uint64_t operations) {
+  TraceOperation operation;
+  std::uint64_t done = 0;
+  for (; done < operations && source.next(operation); ++done) {
+    const TraceLine& line = operation.line;
+    digest.add(static_cast<std::uint64_t>(line.kind) | (std::uint64_t{line.entries} << 8));
+    digest.add(XXH3_64bits(line.key.data(), line.key.size()));
+    digest.add(operation.version);
+    digest.add(line.value_bytes);
+  }
+  return done;
+}
+
+std::uint64_t add_source(Digest& digest, OperationSource& source, const ValueCodec& values,
+                         std::uint64_t operations) {
+  LogicalOperation operation;
+  std::uint64_t done = 0;
+  for (; done < operations && source.next(operation); ++done) {
+    add_operation(digest, operation, values);
+  }
+  return done;
+}
+
 }  // namespace
 
 std::string stream_digest(const Workload& workload, std::uint64_t seed, std::uint64_t operations) {
@@ -48,14 +72,10 @@ std::string stream_digest(const Workload& workload, std::uint64_t seed, std::uin
     const std::uint32_t threads = thread_count(workload.phases[phase]);
     digest.add(threads);
     for (std::uint32_t thread = 0; thread < threads; ++thread) {
-      const auto source = make_source(workload, seed, phase, thread);
-      LogicalOperation operation;
-      std::uint64_t done = 0;
-      while (done < operations && source->next(operation)) {
-        add_operation(digest, operation, values);
-        ++done;
-      }
-      digest.add(done);
+      const bool trace = !workload.phases[phase].trace.empty();
+      digest.add(trace ? add_trace(digest, TraceSource(workload, seed, phase, thread), operations)
+                       : add_source(digest, *make_source(workload, seed, phase, thread), values,
+                                    operations));
     }
   }
   return digest.hex();

@@ -190,6 +190,10 @@ void TomlTable::reject(std::string_view name, std::string what, std::string hint
   state_->errors.push_back(std::move(error));
 }
 
+void TomlTable::reject(Error error) {
+  state_->errors.push_back(std::move(error));
+}
+
 bool TomlTable::boolean(std::string_view name, bool otherwise) {
   const TomlNode* node = ask_as(name, TomlNode::boolean, "true or false");
   return node != nullptr ? node->truth : otherwise;

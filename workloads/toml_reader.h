@@ -100,6 +100,8 @@ class TomlTable {
   [[nodiscard]] std::string where(std::string_view name = {}) const;
   /// Records an error at where(name): a combination that makes no sense, a range of one's own.
   void reject(std::string_view name, std::string what, std::string hint = {});
+  /// Records an error that has a place of its own (of another file that was read).
+  void reject(Error error);
 
  private:
   friend class TomlDocument;

@@ -43,6 +43,8 @@ struct KeySpec {
   /// ordered: key order is index order.
   bool hashed = true;
   std::string prefix;  ///< bytes keys only: text that every key begins with
+  /// A phase replays a trace, whose keys are bytes of any form. Derived, not declared.
+  bool foreign = false;
   bool operator==(const KeySpec&) const = default;
 };
 
@@ -136,6 +138,11 @@ struct Phase {
   WarmUp warm_up;
   CachePolicy cache = CachePolicy::as_is;
   double max_resident = 0.02;  ///< cold: largest share of the files that may still be cached
+  /// run: a file of operations captured elsewhere (trace_file.h) instead of a mix, an absolute
+  /// path. The only role's mix is then what was found in it, `operations` its length.
+  std::string trace;
+  double trace_speed = 0.0;  ///< 0 = closed loop; 1 = at the recorded times; 2 = twice as fast
+  std::string trace_digest;  ///< of the parsed trace, derived; a changed file is an error
   bool operator==(const Phase&) const = default;
 };
 

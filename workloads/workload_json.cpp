@@ -80,6 +80,17 @@ nlohmann::json warm_up_json(const WarmUp& warm_up) {
   return json;
 }
 
+/// Of a trace only what was declared is written; mix, length and rate are read from the file again.
+nlohmann::json trace_json(const Phase& phase, nlohmann::json json) {
+  json["trace"] = phase.trace;
+  json["trace_speed"] = phase.trace_speed;
+  json["trace_digest"] = phase.trace_digest;
+  const Role& role = phase.roles.front();
+  json["roles"] = nlohmann::json::array();
+  json["roles"].push_back({{"name", role.name}, {"threads", role.threads}, {"cpus", role.cpus}});
+  return json;
+}
+
 nlohmann::json phase_json(const Phase& phase) {
   nlohmann::json json{
       {"kind", spelling_of(kPhaseKinds, phase.kind)}, {"name", phase.name}, {"timed", phase.timed}};
@@ -89,13 +100,14 @@ nlohmann::json phase_json(const Phase& phase) {
     json["load_threads"] = phase.load_threads;
   }
   if (phase.kind != PhaseKind::run) return json;
-  if (phase.operations > 0) json["operations"] = phase.operations;
-  if (phase.duration_ms > 0) json["duration_ms"] = phase.duration_ms;
-  json["warm_up"] = warm_up_json(phase.warm_up);
   json["cache"] = spelling_of(kCachePolicies, phase.cache);
   if (phase.cache == CachePolicy::cold || phase.cache == CachePolicy::cold_files) {
     json["max_resident"] = phase.max_resident;
   }
+  if (!phase.trace.empty()) return trace_json(phase, std::move(json));
+  if (phase.operations > 0) json["operations"] = phase.operations;
+  if (phase.duration_ms > 0) json["duration_ms"] = phase.duration_ms;
+  json["warm_up"] = warm_up_json(phase.warm_up);
   json["roles"] = nlohmann::json::array();
   for (const Role& role : phase.roles) json["roles"].push_back(role_json(role));
   return json;

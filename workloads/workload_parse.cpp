@@ -2,6 +2,7 @@
 // so both obey the same rules; every rule is next to the key it is about.
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <set>
 
 #include <fmt/format.h>
@@ -12,6 +13,7 @@
 #include "workloads/spellings.h"
 #include "workloads/stream.h"
 #include "workloads/toml_reader.h"
+#include "workloads/trace_file.h"
 #include "workloads/workload.h"
 
 namespace assay {
@@ -163,6 +165,14 @@ bool has_any(const Role& role, std::initializer_list<OpKind> kinds) {
                      [&](OpKind kind) { return role.mix[static_cast<std::size_t>(kind)] > 0.0; });
 }
 
+std::vector<int> read_cpus(TomlTable& table) {
+  std::vector<int> cpus;
+  for (const std::int64_t cpu : table.integers("cpus", 0, 4095)) {
+    cpus.push_back(static_cast<int>(cpu));
+  }
+  return cpus;
+}
+
 Role read_role(TomlTable table, const KeySpec& keys) {
   Role role;
   role.name = table.text("name", "all");
@@ -188,9 +198,7 @@ Role read_role(TomlTable table, const KeySpec& keys) {
   role.arrival.rate_per_s = table.number("rate_per_s", 0.0, 0.0, 1e9);
   only_for(table, "poisson", role.arrival.rate_per_s > 0.0, "an open loop (rate_per_s)");
   if (role.arrival.rate_per_s > 0.0) role.arrival.poisson = table.boolean("poisson", false);
-  for (const std::int64_t cpu : table.integers("cpus", 0, 4095)) {
-    role.cpus.push_back(static_cast<int>(cpu));
-  }
+  role.cpus = read_cpus(table);
   role.background = table.boolean("background", false);
   return role;
 }
@@ -249,14 +257,50 @@ WarmUp read_warm_up(TomlTable table) {
   return read;
 }
 
-void read_run(TomlTable& table, const KeySpec& keys, Phase& phase) {
-  phase.operations = table.integer("operations", 0, 1);
-  phase.duration_ms = table.integer("duration_ms", 0, 1, kMaxDay_ms);
-  if (table.has("operations") == table.has("duration_ms")) {
-    table.reject(table.has("operations") ? "operations" : "",
-                 "a run phase needs exactly one of 'operations' and 'duration_ms'");
+/// A trace stands for mix, length and rate of the phase; they are read from it here, which also
+/// finds every bad line before anything is measured.
+void read_trace(TomlTable& table, const KeySpec& keys, const std::string& folder, Phase& phase) {
+  namespace fs = std::filesystem;
+  for (const auto* key : {"operations", "duration_ms", "warm_up"}) {
+    only_for(table, key, false, "phases without a trace, which ends by itself");
   }
-  phase.warm_up = read_warm_up(table.table("warm_up"));
+  if (keys.kind != KeyKind::bytes) {
+    table.reject("trace", "the keys of a trace are bytes", "say [keys] kind = \"bytes\"");
+  }
+  const std::string declared = table.text("trace");
+  phase.trace = fs::absolute(fs::path(folder) / declared).lexically_normal().string();
+  phase.trace_speed = table.number("trace_speed", 0.0, 0.0, 1e6);
+  const Result<TraceSummary> summary = summarise_trace(phase.trace);
+  if (!summary) {
+    table.reject(summary.error());
+    return;
+  }
+  phase.trace_digest = table.text("trace_digest", summary->digest);
+  if (phase.trace_digest != summary->digest) {
+    table.reject("trace",
+                 fmt::format("the trace {} was changed since it was declared", phase.trace));
+  }
+  phase.operations = summary->operations;
+  Role role;
+  std::vector<TomlTable> roles = table.tables("roles");
+  if (roles.size() > 1) table.reject("roles", "a trace is replayed by one role");
+  role.name = "replay";
+  if (!roles.empty()) {
+    role.name = roles.front().text("name", role.name);
+    role.threads = roles.front().integer32("threads", 1, 1, kMaxThreads);
+    role.cpus = read_cpus(roles.front());
+  }
+  role.mix = summary->mix;
+  if (phase.trace_speed > 0.0 && summary->span_us == 0) {
+    table.reject("trace_speed", "all operations of the trace have the same time");
+  } else if (phase.trace_speed > 0.0) {  // the mean; each operation has its own due time
+    role.arrival.rate_per_s = static_cast<double>(summary->operations) * 1e6 * phase.trace_speed /
+                              static_cast<double>(summary->span_us) / role.threads;
+  }
+  phase.roles.push_back(std::move(role));
+}
+
+void read_cache(TomlTable& table, Phase& phase) {
   phase.cache = table.choice("cache", CachePolicy::as_is, kCachePolicies);
   const bool cold = phase.cache == CachePolicy::cold || phase.cache == CachePolicy::cold_files;
   only_for(table, "max_resident", cold, "cache \"cold\" and \"cold-files\"");
@@ -265,10 +309,22 @@ void read_run(TomlTable& table, const KeySpec& keys, Phase& phase) {
     table.reject("cache", "a warm-up would warm the cache that is to be cold",
                  "leave [phases.warm_up] out or use cache = \"as-is\"");
   }
+}
+
+void read_run(TomlTable& table, const KeySpec& keys, Phase& phase) {
+  only_for(table, "trace_speed", false, "a phase with a trace");
+  phase.operations = table.integer("operations", 0, 1);
+  phase.duration_ms = table.integer("duration_ms", 0, 1, kMaxDay_ms);
+  if (table.has("operations") == table.has("duration_ms")) {
+    table.reject(table.has("operations") ? "operations" : "",
+                 "a run phase needs exactly one of 'operations' and 'duration_ms'");
+  }
+  phase.warm_up = read_warm_up(table.table("warm_up"));
+  read_cache(table, phase);
   read_roles(table, keys, phase);
 }
 
-Phase read_phase(TomlTable& table, const KeySpec& keys) {
+Phase read_phase(TomlTable& table, const KeySpec& keys, const std::string& folder) {
   Phase phase;
   if (!table.has("kind")) table.reject({}, "'kind' of the phase is missing");
   phase.kind = table.choice("kind", PhaseKind::run, kPhaseKinds);
@@ -280,7 +336,7 @@ Phase read_phase(TomlTable& table, const KeySpec& keys) {
     only_for(table, key, load, "load phases");
   }
   for (const auto* key :
-       {"operations", "duration_ms", "warm_up", "cache", "max_resident", "roles"}) {
+       {"operations", "duration_ms", "warm_up", "cache", "max_resident", "roles", "trace"}) {
     only_for(table, key, run, "run phases");
   }
   if (load) {
@@ -288,15 +344,21 @@ Phase read_phase(TomlTable& table, const KeySpec& keys) {
     phase.load_batch = table.integer32("load_batch", phase.load_batch, 1, kMaxBatch);
     phase.load_threads = table.integer32("load_threads", phase.load_threads, 1, kMaxThreads);
   }
-  if (run) read_run(table, keys, phase);
+  if (run && table.has("trace")) {
+    read_trace(table, keys, folder, phase);
+    read_cache(table, phase);
+  } else if (run) {
+    read_run(table, keys, phase);
+  }
   return phase;
 }
 
-void read_phases(TomlTable& root, Workload& workload) {
+void read_phases(TomlTable& root, const std::string& folder, Workload& workload) {
   std::set<std::string> names;
   std::vector<TomlTable> phases = root.tables("phases");
   for (TomlTable& table : phases) {
-    workload.phases.push_back(read_phase(table, workload.keys));
+    workload.phases.push_back(read_phase(table, workload.keys, folder));
+    workload.keys.foreign = workload.keys.foreign || !workload.phases.back().trace.empty();
     const Phase& phase = workload.phases.back();
     if (!names.insert(phase.name).second) {
       table.reject(table.has("name") ? "name" : "kind",
@@ -349,7 +411,8 @@ bool is_name(std::string_view text) {
   });
 }
 
-Result<Workload> read_workload(TomlDocument& document) {
+/// `folder`: what relative paths are relative to.
+Result<Workload> read_workload(TomlDocument& document, const std::string& folder) {
   Workload workload;
   TomlTable root = document.root();
   workload.name = root.required_text("name");
@@ -364,7 +427,7 @@ Result<Workload> read_workload(TomlDocument& document) {
   workload.best_effort = root.boolean("best_effort", false);
   workload.keys = read_keys(root.table("keys"));
   workload.values = read_values(root.table("values"));
-  read_phases(root, workload);
+  read_phases(root, folder, workload);
   read_measured_phase(root, workload);
   check_key_room(root.table("keys"), workload);
   ASSAY_TRY(document.finish());
@@ -378,13 +441,13 @@ Result<Workload> parse_workload(std::string_view toml, const std::string& file,
   Result<TomlDocument> document = TomlDocument::parse(toml, file);
   if (!document) return std::unexpected(document.error());
   for (const auto& [path, value] : overrides) ASSAY_TRY(document->set(path, value));
-  return read_workload(*document);
+  return read_workload(*document, std::filesystem::path(file).parent_path().string());
 }
 
 Result<Workload> workload_from_json(const nlohmann::json& json) {
   Result<TomlDocument> document = TomlDocument::from_json(json, "canonical workload");
   if (!document) return std::unexpected(document.error());
-  return read_workload(*document);
+  return read_workload(*document, "");
 }
 
 }  // namespace assay
