@@ -36,7 +36,7 @@ Attempt bar_figure(const FigureSet& set, const BarKind& kind) {
   sheet.body += fmt::format(
       "set xlabel {} noenhanced textcolor rgb '#222222'\nunset key\n"
       "set style fill solid 0.85 noborder\n",
-      quoted(kind.axis));
+      quoted(kind.axis + std::string(scale.logarithmic ? " (logarithmic)" : "")));
   sheet.data = "# value row\n";
   std::string plots;
   for (std::size_t i = 0; i < set.arms.size(); ++i) {
@@ -55,10 +55,13 @@ Attempt bar_figure(const FigureSet& set, const BarKind& kind) {
       sheet.body += beyond_label(i, text, "#5f6368");
       continue;
     }
+    // A logarithmic axis has no place for nothing: such a bar has no length.
+    const bool empty = scale.logarithmic && *values[i] < scale.axis.low;
     sheet.body += fmt::format(
         "set label {} {} at first {:.9g}, first {} left offset 0.8,0 "
         "font ',13' noenhanced textcolor rgb '#222222'\n",
-        501 + i, quoted(text), *values[i], i);
+        501 + i, quoted(text), empty ? scale.axis.low : *values[i], i);
+    if (empty) continue;
     plots += fmt::format(
         "{0}'{1}.dat' index {2} using ($1/2+{3}/2):2:({3}):1:($2-0.26):($2+0.26) "
         "with boxxyerror linecolor rgb '{4}'",

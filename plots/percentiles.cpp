@@ -45,9 +45,10 @@ Attempt percentile_figure(const FigureSet& set, const std::string& operation,
   sheet.body += axis_commands("x", across) + axis_commands("y", decade_axis(low, high, short_time));
   sheet.body +=
       "set xlabel 'share of operations that are no slower' textcolor rgb '#222222'\n"
-      "set rmargin at screen 0.77\n"
-      "set key at screen 0.785, screen 0.86 left top Left reverse samplen 2 spacing 1.3 "
-      "font ',13'\n";
+      "set rmargin at screen 0.77\n";
+  std::vector<std::size_t> shown;
+  for (const Curve& curve : curves) shown.push_back(curve.arm);
+  sheet.body += legend(set.arms, looks, shown);
   sheet.data = "# 1/(1-quantile) latency_ns\n";
   for (std::size_t i = 0; i < curves.size(); ++i) {
     const Arm& arm = set.arms[curves[i].arm];
@@ -59,9 +60,9 @@ Attempt percentile_figure(const FigureSet& set, const std::string& operation,
     }
     sheet.body += fmt::format(
         "{}'{}.dat' index {} using 1:2 with lines linewidth {} dashtype {} "
-        "linecolor rgb '{}' title {}",
+        "linecolor rgb '{}'",
         i == 0 ? "plot " : ", \\\n     ", name, i, arm.reference ? 1.5 : 2.5, look.dash,
-        look.colour, quoted(shortened(arm.name, 20)));
+        look.colour);
   }
   sheet.body += "\n";
   return sheet;

@@ -68,9 +68,10 @@ std::string reference_rule(const std::vector<Arm>& arms) {
     return fmt::format(
         "set arrow 301 from screen 0.02, first {0:.2f} to screen 0.97, first {0:.2f} "
         "nohead linewidth 1 dashtype 2 linecolor rgb '#9aa0a6'\n"
-        "set label 302 'references' at screen 0.965, first {1:.2f} right "
+        "set label 302 'references' at screen 0.02, first {1:.2f} left "
         "font ',11' textcolor rgb '#5f6368'\n",
-        static_cast<double>(i) - 0.5, static_cast<double>(i) - 0.4);
+        static_cast<double>(i) - 0.5,
+        static_cast<double>(i) - 0.5 + 0.028 * static_cast<double>(arms.size() + 1));
   }
   return {};
 }

@@ -42,8 +42,8 @@ std::string number(const std::optional<double>& value) {
   return value ? fmt::format("{:.9g}", *value) : "NaN";
 }
 
-std::string panel_source(const FigureSet& set, const std::vector<std::size_t>& arms,
-                         const std::vector<Look>& looks, const Panel& panel, bool with_key) {
+std::string panel_source(const std::vector<std::size_t>& arms, const std::vector<Look>& looks,
+                         const Panel& panel) {
   std::string out = "unset logscale y\n" + axis_commands("y", panel.axis);
   out +=
       fmt::format("set tmargin at screen {}\nset bmargin at screen {}\n", panel.top, panel.bottom);
@@ -51,21 +51,18 @@ std::string panel_source(const FigureSet& set, const std::vector<std::size_t>& a
       "set label 104 {} at screen 0.02, screen {:.3f} font ',12' textcolor rgb "
       "'#222222'\n",
       quoted(panel.title), panel.top + 0.035);
-  out += with_key ? "set key at screen 0.785, screen 0.83 left top Left reverse samplen 2 spacing "
-                    "1.3 font ',13'\n"
-                  : "unset key\n";
   std::string plots;
   for (std::size_t i = 0; i < arms.size(); ++i) {
     const Look& look = looks[arms[i]];
     const int c = panel.first_column;
     plots += fmt::format(
         "{}'series.dat' index {} using 1:{}:{} with filledcurves linecolor rgb "
-        "'{}' fillstyle transparent solid 0.18 noborder notitle",
+        "'{}' fillstyle transparent solid 0.18 noborder",
         plots.empty() ? "plot " : ", \\\n     ", i, c, c + 2, look.colour);
     plots += fmt::format(
         ", \\\n     'series.dat' index {} using 1:{} with lines linewidth 2 "
-        "dashtype {} linecolor rgb '{}' title {}",
-        i, c + 1, look.dash, look.colour, quoted(shortened(set.arms[arms[i]].name, 20)));
+        "dashtype {} linecolor rgb '{}'",
+        i, c + 1, look.dash, look.colour);
   }
   return out + plots + "\n";
 }
@@ -107,7 +104,7 @@ Attempt series_figure(const FigureSet& set) {
   }
   sheet.body = frame(set.stamp, fmt::format("{}: rate and p99 over time", set.stamp.workload),
                      "Line: median of the trials. Band: their quartiles.");
-  sheet.body += "set rmargin at screen 0.77\n";
+  sheet.body += "set rmargin at screen 0.77\n" + legend(set.arms, looks, arms);
   Axis time = linear_axis(end_s, short_number);
   time = cut_at(time, end_s);
   Axis unlabelled = time;
@@ -117,14 +114,14 @@ Attempt series_figure(const FigureSet& set) {
                     scale_of(rate, short_count)};
   sheet.body += axis_commands("x", with_p99 ? unlabelled : time) + "set multiplot\n";
   if (!with_p99) sheet.body += "set xlabel 'seconds into the timed part'\n";
-  sheet.body += panel_source(set, arms, looks, upper, true);
+  sheet.body += panel_source(arms, looks, upper);
   if (with_p99) {
     const Panel lower{"p99 latency", 0.465, 0.175, 5, scale_of(p99, short_time)};
     sheet.body += axis_commands("x", time);
     sheet.body +=
-        "unset label 101\nunset label 102\nunset label 103\n"
+        "unset label\nunset arrow\n"  // the first panel has drawn them
         "set xlabel 'seconds into the timed part' textcolor rgb '#222222'\n";
-    sheet.body += panel_source(set, arms, looks, lower, false);
+    sheet.body += panel_source(arms, looks, lower);
   }
   sheet.body += "unset multiplot\n";
   return sheet;

@@ -186,13 +186,33 @@ std::string axis_commands(const std::string& axis, const Axis& scale) {
   return out;
 }
 
+std::string legend(const std::vector<Arm>& arms, const std::vector<Look>& looks,
+                   const std::vector<std::size_t>& shown) {
+  const double step =
+      std::min(0.045, 0.68 / static_cast<double>(std::max<std::size_t>(1, shown.size())));
+  std::string out = "unset key\n";
+  for (std::size_t i = 0; i < shown.size(); ++i) {
+    const double y = 0.845 - step * static_cast<double>(i);
+    const Look& look = looks[shown[i]];
+    out += fmt::format(
+        "set arrow {} from screen 0.785, screen {:.4f} to screen 0.82, screen {:.4f} "
+        "nohead linewidth 2.5 dashtype {} linecolor rgb '{}'\n",
+        601 + i, y, y, look.dash, look.colour);
+    out += fmt::format(
+        "set label {} {} at screen 0.828, screen {:.4f} left font ',13' noenhanced "
+        "textcolor rgb '{}'\n",
+        601 + i, quoted(shortened(arms[shown[i]].name, 20)), y, kInk);
+  }
+  return out;
+}
+
 std::string frame(const Stamp& stamp, const std::string& title, const std::string& subtitle) {
   std::string status = stamp.status == "registered" ? "registered" : "EXPLORATORY";
   if (stamp.mixed_durability) status += ", MIXED DURABILITY";
   const std::string source = fmt::format(
       "{} \u00b7 {} \u00b7 n = {} processes a row \u00b7 {} "
       "\u00b7 record {:.12}",
-      stamp.experiment, status, stamp.n, stamp.date, stamp.hash);
+      shortened(stamp.experiment, 32), status, stamp.n, stamp.date, stamp.hash);
   std::string out;
   out += fmt::format(
       "set label 101 {} at screen 0.02, screen 0.955 font ',19' noenhanced "

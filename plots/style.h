@@ -62,6 +62,11 @@ using Format = std::function<std::string(double)>;
 /// In the unit of the metric.
 [[nodiscard]] Format format_for(const std::string& unit);
 
+/// Names of the arms at the right of the plot, in place of gnuplot's key, which drops entries that
+/// do not fit beside a panel.
+[[nodiscard]] std::string legend(const std::vector<Arm>& arms, const std::vector<Look>& looks,
+                                 const std::vector<std::size_t>& shown);
+
 /// Title, subtitle, stamp, borders, grid: the commands between `set terminal` and the body.
 [[nodiscard]] std::string frame(const Stamp& stamp, const std::string& title,
                                 const std::string& subtitle);

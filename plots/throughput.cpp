@@ -51,7 +51,7 @@ Attempt throughput_figure(const FigureSet& set) {
   sheet.body += fmt::format(
       "set xlabel {} noenhanced textcolor rgb '#222222'\nunset key\n"
       "set style fill solid 0.85 noborder\n",
-      quoted(name_of_unit(set.unit)));
+      quoted(name_of_unit(set.unit) + (scale.logarithmic ? " (logarithmic)" : "")));
   sheet.data = "# index 2i: mean low high row; index 2i+1: value row, of arm i\n";
   std::vector<std::string> plots;
   for (std::size_t i = 0; i < set.arms.size(); ++i) {

@@ -93,14 +93,19 @@ TableLine table_line(const ReportModel& model, const Row& row, double longest) {
                 shown(row.rss_peak_bytes, format_bytes),
                 shown(row.drain_ns, format_time_ns),
                 shown(row.recovery_ns, format_time_ns)};
+  // What an arm does with wrong contents is no performance.
+  if (row.disqualified) std::fill(line.cells.begin() + 3, line.cells.end(), "");
   return line;
 }
 
 /// A column without a single figure only takes room; add_unknowns() says why it is not there.
 void drop_unknown_columns(Table& table) {
   for (std::size_t c = table.columns.size(); c-- > 3;) {
-    const bool known = std::any_of(table.lines.begin(), table.lines.end(),
-                                   [c](const TableLine& line) { return line.cells[c] != "?"; });
+    const bool known =
+        table.columns[c].bar ||
+        std::any_of(table.lines.begin(), table.lines.end(), [c](const TableLine& line) {
+          return line.cells[c] != "?" && !line.cells[c].empty();
+        });
     if (known) continue;
     const auto offset = static_cast<std::ptrdiff_t>(c);
     table.columns.erase(table.columns.begin() + offset);

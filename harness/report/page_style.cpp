@@ -24,7 +24,8 @@ padding:.15rem .6rem;border-radius:1rem;border:1.5px solid currentColor;color:va
 padding:.2rem 0 .2rem .9rem;margin:1rem 0}
 .scroll+.scroll{margin-top:.8rem}
 .scroll{overflow-x:auto;border:1px solid var(--line);border-radius:8px}
-table{border-collapse:separate;border-spacing:0;width:100%;font-size:.86rem;font-variant-numeric:tabular-nums}
+table{border-collapse:separate;border-spacing:0;width:100%;font-size:.86rem;
+font-variant-numeric:tabular-nums}
 th,td{padding:.4rem .55rem;text-align:left;white-space:nowrap}
 th{background:var(--soft);font-weight:600;border-bottom:1px solid var(--line);
 cursor:help}
@@ -32,7 +33,8 @@ td{border-top:1px solid var(--line)}
 tbody tr:first-child td{border-top:0}
 .right{text-align:right}
 td.name{font-weight:600}
-tr.rule td{border-top:2px solid var(--faint);color:var(--faint);font-size:.78rem;padding:.15rem .55rem}
+tr.rule td{border-top:2px solid var(--faint);color:var(--faint);font-size:.78rem;
+padding:.15rem .55rem}
 tr.reference td{color:var(--faint)}
 .bar{display:block;width:6rem;height:.8rem;background:var(--soft);border-radius:2px}
 .bar i{display:block;height:100%;background:var(--bar);border-radius:2px}
