@@ -150,10 +150,10 @@ typedef void (*assay_counter_sink)(void* context, const char* name, double value
 /* How to open a store. */
 typedef struct assay_open_options {
   uint32_t struct_size;
-  uint32_t durability;   /* enum assay_durability; one that the store claims */
-  uint32_t key_kind;     /* enum assay_key_kind; the same at every open of a directory */
-  int create;            /* 0: fail when there is no store in the directory yet */
-  const char* directory; /* exists and is yours alone; keep everything inside */
+  uint32_t durability;              /* enum assay_durability; one that the store claims */
+  uint32_t key_kind;                /* enum assay_key_kind; the same at every open of a directory */
+  int create;                       /* 0: fail when there is no store in the directory yet */
+  const char* directory;            /* exists and is yours alone; keep everything inside */
   const assay_name_value* settings; /* every setting you listed, the user's changes applied */
   size_t setting_count;
   uint64_t memory_bytes;   /* budget for your caches */
