@@ -144,6 +144,8 @@ class RealDisk final : public Disk {
   Status lock(bool exclusive) override {
     const int flags = O_CLOEXEC | (exclusive ? O_RDWR | O_CREAT : O_RDONLY);
     Descriptor fd(::openat(directory_.get(), "lock", flags, 0644));
+    // Without the file there has been no writer yet, and a reader may not be able to make it.
+    if (fd.get() < 0 && errno == ENOENT && !exclusive) return {};
     if (fd.get() < 0) return std::unexpected(system_error("open of " + path_ + "/lock", errno));
     if (::flock(fd.get(), (exclusive ? LOCK_EX : LOCK_SH) | LOCK_NB) != 0) {
       if (errno == EWOULDBLOCK) {

@@ -37,6 +37,7 @@ void encode_segment_header(const SegmentHeader& header, std::byte* out) {
   store(out + 32, header.epoch.value);
   store(out + 40, header.first_lsn.value);
   store(out + 48, header.chain);
+  store(out + 52, static_cast<std::uint32_t>(header.complete ? 1 : 0));
   store(out + 56, header.capacity);
   store(out + 12, header_checksum(out));
 }
@@ -58,6 +59,7 @@ Result<std::optional<SegmentHeader>> decode_segment_header(ConstBytes block) {
   header.epoch = Epoch(load<std::uint64_t>(in + 32));
   header.first_lsn = Lsn(load<std::uint64_t>(in + 40));
   header.chain = load<std::uint32_t>(in + 48);
+  header.complete = load<std::uint32_t>(in + 52) == 1;
   header.capacity = load<std::uint64_t>(in + 56);
   return header;
 }

@@ -31,6 +31,7 @@ struct SegmentHeader {
   Lsn first_lsn;               ///< of the first frame; also where the segment before it ends
   std::uint32_t chain = 0;     ///< checksum of the last frame before first_lsn
   std::uint64_t capacity = 0;  ///< bytes for frames in the file
+  bool complete = false;       ///< written only after the whole file was durable
 };
 
 struct FrameHeader {

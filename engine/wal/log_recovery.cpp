@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "engine/base/check.h"
+#include "engine/base/coding.h"
 
 namespace lode {
 namespace {
@@ -26,6 +27,7 @@ class Recovery {
   Result<bool> walk(std::size_t index, ConstBytes frames);
   Status cut(std::size_t index, ConstBytes rest, std::string reason);
   Status check_nameless_segments(Epoch epoch);
+  Status rewrite_unproven(const Segment& segment, ConstBytes frames);
 
   Disk& disk_;
   std::uint64_t store_id_;
@@ -33,6 +35,7 @@ class Recovery {
   const FrameSink& sink_;
   LogRecovery found_;
   std::vector<std::uint64_t> nameless_;  // slots of files without a valid header
+  Lsn proven_;                           // below, the log is known to have been durable
 };
 
 Status Recovery::find_segments() {
@@ -57,7 +60,12 @@ Status Recovery::find_segments() {
       return fail(ErrorKind::corruption, name + " belongs to another store");
     }
     if (header.serial == 0) {
-      found_.free_slots.push_back(*slot);
+      LODE_ASSIGN(const std::uint64_t size, file->size());
+      if (header.complete && size == segment_data_offset + header.capacity) {
+        found_.reusable.push_back({*slot, header});
+      } else {
+        found_.free_slots.push_back(*slot);
+      }
       continue;
     }
     found_.live.push_back({*slot, header});
@@ -120,6 +128,7 @@ Result<bool> Recovery::walk(std::size_t index, ConstBytes frames) {
     }
     LODE_TRY(sink_(frame.first_sequence, frame.commits,
                    rest.subspan(frame_header_bytes, frame.payload_bytes)));
+    proven_ = std::max(proven_, frame.synced_lsn);
     found_.end_lsn = at + frame.frame_bytes();
     found_.chain = frame.checksum;
     found_.last_sequence = Sequence(frame.first_sequence.value + frame.commits - 1);
@@ -141,6 +150,7 @@ Status Recovery::cut(std::size_t index, ConstBytes rest, std::string reason) {
   }
   for (std::size_t offset = frame_alignment; offset + frame_header_bytes <= rest.size();
        offset += frame_alignment) {
+    if (load<std::uint32_t>(rest.data() + offset) != frame_magic) continue;
     FrameHeader later;
     if (inspect_frame(rest.subspan(offset), store_id_, later) != FrameState::intact) continue;
     if (later.epoch != segment.epoch || later.lsn != at + offset) continue;
@@ -171,6 +181,7 @@ Status Recovery::check_nameless_segments(Epoch epoch) {
       LODE_TRY(read_exactly(*file, bytes, segment_data_offset));
       for (std::size_t offset = 0; offset + frame_header_bytes <= bytes.size();
            offset += frame_alignment) {
+        if (load<std::uint32_t>(bytes.data() + offset) != frame_magic) continue;
         FrameHeader frame;
         if (inspect_frame(bytes.subspan(offset), store_id_, frame) == FrameState::intact &&
             frame.epoch >= epoch && frame.lsn >= found_.end_lsn) {
@@ -185,10 +196,24 @@ Status Recovery::check_nameless_segments(Epoch epoch) {
   return {};
 }
 
+// A sync that failed in the life before may have left frames in the page cache that the system
+// takes for clean: they are read here, no later sync writes them, and a power cut takes them away
+// (I6). So what no later frame proves to be durable is written once more, with the same bytes, and
+// synced.
+Status Recovery::rewrite_unproven(const Segment& segment, ConstBytes frames) {
+  if (read_only_ || proven_ >= found_.end_lsn) return {};
+  const std::uint64_t from = proven_ - segment.header.first_lsn;
+  const std::uint64_t to = found_.end_lsn - segment.header.first_lsn;
+  LODE_ASSIGN(const auto file, disk_.open(segment_file_name(segment.slot), {}));
+  LODE_TRY(file->write_at(frames.subspan(from, to - from), segment_data_offset + from));
+  return file->sync();
+}
+
 Status Recovery::replay(const LogStart& start) {
   found_.end_lsn = start.lsn;
   found_.chain = start.chain;
   found_.last_sequence = start.sequence;
+  proven_ = start.lsn;
   std::size_t index = found_.live.size();
   while (index > 0 && found_.live[index - 1].header.first_lsn > start.lsn) --index;
   if (index == 0) {
@@ -207,10 +232,21 @@ Status Recovery::replay(const LogStart& start) {
                                              " does not continue the segment before it");
     }
     LODE_ASSIGN(const AlignedBuffer frames, read_frames(found_.live[index]));
-    LODE_ASSIGN(const bool more, walk(index, frames.bytes().first(header.capacity)));
-    if (!more) break;
+    const ConstBytes bytes = frames.bytes().first(header.capacity);
+    proven_ = std::max(proven_, header.first_lsn);  // I2
+    LODE_ASSIGN(const bool more, walk(index, bytes));
+    if (more) continue;
+    LODE_TRY(rewrite_unproven(found_.live[index], bytes));
+    break;
   }
-  return check_nameless_segments(found_.live[index].header.epoch);
+  const Epoch epoch = found_.live[index].header.epoch;
+  LODE_TRY(check_nameless_segments(epoch));
+  // A last segment without a frame is free again: opening and closing does not use up segments.
+  if (index > 0 && found_.live[index].header.first_lsn == found_.end_lsn) {
+    found_.reusable.push_back(found_.live[index]);
+    found_.live.pop_back();
+  }
+  return {};
 }
 
 }  // namespace

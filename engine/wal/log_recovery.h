@@ -33,10 +33,11 @@ struct LogRecovery {
   Lsn end_lsn;              ///< behind the last frame kept
   std::uint32_t chain = 0;  ///< checksum of that frame
   Sequence last_sequence;
-  Epoch last_epoch;           ///< the highest of any header
-  std::vector<Segment> live;  ///< in order of serial
-  std::vector<std::uint64_t> free_slots;
-  std::uint64_t frames = 0;  ///< replayed
+  Epoch last_epoch;               ///< the highest of any header
+  std::vector<Segment> live;      ///< in order of serial
+  std::vector<Segment> reusable;  ///< hold nothing that is needed and are as long as they say
+  std::vector<std::uint64_t> free_slots;  ///< the same, but not known to be complete
+  std::uint64_t frames = 0;               ///< replayed
   std::uint64_t commits = 0;
   std::uint64_t bytes = 0;
   bool cut = false;  ///< an unfinished frame, or frames behind a hole, were at the end

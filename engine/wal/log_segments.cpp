@@ -71,15 +71,27 @@ OpenMode LogSegments::mode() const {
   return mode_of(method_);
 }
 
-void LogSegments::adopt(std::vector<Segment> live, const std::vector<std::uint64_t>& free_slots) {
-  for (Segment& segment : live) {
+void LogSegments::adopt(const std::vector<Segment>& live, const std::vector<Segment>& reusable,
+                        const std::vector<std::uint64_t>& free_slots) {
+  for (const Segment& segment : live) {
     next_slot_ = std::max(next_slot_, segment.slot + 1);
     next_serial_ = std::max(next_serial_, segment.header.serial + 1);
     live_.push_back(segment);
   }
-  for (const std::uint64_t slot : free_slots) next_slot_ = std::max(next_slot_, slot + 1);
-  // Whether a free file was completely made is not known: it is made anew when needed.
-  unusable_slots_ = free_slots;
+  for (const Segment& segment : reusable) {
+    next_slot_ = std::max(next_slot_, segment.slot + 1);
+    next_serial_ = std::max(next_serial_, segment.header.serial + 1);
+    if (segment.header.capacity == capacity_) {
+      spare_slots_.push_back(segment.slot);
+    } else {
+      unusable_slots_.push_back(segment.slot);
+    }
+  }
+  // Whether these were completely made is not known: they are removed at the next chance.
+  for (const std::uint64_t slot : free_slots) {
+    next_slot_ = std::max(next_slot_, slot + 1);
+    unusable_slots_.push_back(slot);
+  }
 }
 
 Status LogSegments::create(std::uint64_t slot, std::uint64_t capacity) {
@@ -88,10 +100,17 @@ Status LogSegments::create(std::uint64_t slot, std::uint64_t capacity) {
   LODE_ASSIGN(const auto file, disk_.open(segment_file_name(slot), create_mode));
   LODE_TRY(write_zeros(*file, 0, segment_data_offset + capacity));
   const AlignedBuffer block(segment_data_offset);
-  encode_segment_header({store_id_, 0, Epoch(0), Lsn(0), 0, capacity}, block.data());
+  SegmentHeader header;
+  header.store_id = store_id_;
+  header.capacity = capacity;
+  encode_segment_header(header, block.data());
   LODE_TRY(file->write_at(block.bytes(), 0));
   LODE_TRY(file->sync());
-  return disk_.sync_directory();
+  LODE_TRY(disk_.sync_directory());
+  // Need not be durable itself: whoever reads it knows that the syncs above succeeded.
+  header.complete = true;
+  encode_segment_header(header, block.data());
+  return file->write_at(block.bytes(), 0);
 }
 
 Status LogSegments::prepare_spares(std::size_t count) {
@@ -128,6 +147,7 @@ Result<std::unique_ptr<File>> LogSegments::activate(Epoch epoch, Lsn first_lsn, 
   segment.header.epoch = epoch;
   segment.header.first_lsn = first_lsn;
   segment.header.chain = chain;
+  segment.header.complete = true;
   LODE_ASSIGN(auto file, disk_.open(segment_file_name(segment.slot), mode()));
   const AlignedBuffer block(segment_data_offset);
   encode_segment_header(segment.header, block.data());

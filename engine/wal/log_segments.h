@@ -26,8 +26,10 @@ class LogSegments {
   /// `capacity`: bytes for frames in an ordinary segment, a multiple of 4,096.
   LogSegments(Disk& disk, std::uint64_t store_id, LogMethod method, std::uint64_t capacity);
 
-  /// Takes over what recovery found. `live` in order of serial; `free_slots` may hold anything.
-  void adopt(std::vector<Segment> live, const std::vector<std::uint64_t>& free_slots);
+  /// Takes over what recovery found. `live` in order of serial; `reusable` are as long as their
+  /// headers say and hold nothing that is needed; `free_slots` may hold anything.
+  void adopt(const std::vector<Segment>& live, const std::vector<Segment>& reusable,
+             const std::vector<std::uint64_t>& free_slots);
 
   /// Makes spare segments until there are `count`, each durable with its name.
   Status prepare_spares(std::size_t count);

@@ -144,7 +144,8 @@ TEST(Log, does_not_replay_stale_recycled_frames_after_a_cut) {
   EXPECT_GT(first->recovery.dropped_frames, 0U) << "frames 5 and 6 are intact behind the hole";
 
   Log next(crashed);
-  next.writer.segments().adopt(first->recovery.live, first->recovery.free_slots);
+  next.writer.segments().adopt(first->recovery.live, first->recovery.reusable,
+                               first->recovery.free_slots);
   ASSERT_TRUE(next.writer.start(Epoch(2), first->recovery.end_lsn, first->recovery.chain));
   // The same sizes as the lost ones: every new frame ends where a stale one begins.
   ASSERT_TRUE(next.write(4, "new " + text_of(4, 596), true));

@@ -1,0 +1,226 @@
+// lode: a durable, ordered, embedded key-value store for one process. The public interface.
+//
+//   auto store = lode::Store::open("/some/directory", {});
+//   lode::WriteBatch batch;
+//   batch.put("key", "value");
+//   auto receipt = (*store)->commit(batch, lode::Durability::sync);
+//
+// Keys are byte strings of 0 to 1,024 bytes in the order of their bytes; in a store of u64 keys
+// they are 8 bytes, big-endian (u64_key makes one). Values have 0 bytes to 1 GiB.
+//
+// Threads: a Store is used from any number of threads. A Cursor, a Transaction and a WriteBatch
+// belong to one thread at a time; a Snapshot may be shared.
+// Errors are values (engine/base/result.h). After a failed write or sync the store is poisoned: it
+// still reads, and refuses every write; what was in flight may be there after a reopen, whole.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/base/result.h"
+#include "engine/base/types.h"
+
+namespace lode {
+
+class Disk;
+class Engine;
+struct SnapshotCore;
+
+enum class KeyKind : std::uint8_t { bytes = 0, u64 = 1 };
+
+/// When a commit is acknowledged. Whatever the mode, what a crash leaves is a prefix of the commits
+/// in their order, each whole.
+enum class Durability : std::uint8_t {
+  sync,       ///< on the medium: survives power loss
+  window,     ///< in memory; a background flush starts within the window's delay, and at most the
+              ///< window's number of acknowledged operations is not durable at any time
+  buffered,   ///< with the operating system: survives the death of the process. Where the log goes
+              ///< past the page cache or syncs each write, that is the same as `sync`
+  volatile_,  ///< in memory: durable with the next commit that is
+};
+
+struct Options {
+  bool create = true;                   ///< make the store when there is none
+  bool read_only = false;               ///< replays the log in memory and changes nothing
+  KeyKind key_kind = KeyKind::bytes;    ///< of a new store; must match an existing one
+  std::optional<LogMethod> log_method;  ///< of a new store; default: the fastest by a short probe
+  std::uint64_t log_segment_bytes = std::uint64_t{16} << 20;
+  std::size_t cache_bytes = std::size_t{64} << 20;     ///< pages of trees kept in memory
+  std::size_t overlay_bytes = std::size_t{64} << 20;   ///< recent writes in memory before a flush
+  std::uint64_t tree_bytes = std::uint64_t{64} << 20;  ///< payload of one tree, about
+  unsigned level_ratio = 8;  ///< runs of one level before they are merged into the next
+  bool background = true;    ///< flush and merge in a thread of the store's own
+  std::chrono::milliseconds window_delay{250};
+  std::uint64_t window_operations = 200;
+};
+
+/// Puts, erases and range erases that become visible and durable together.
+class WriteBatch {
+ public:
+  void put(std::string_view key, std::string_view value);
+  /// Erasing a key that is not there is not an error.
+  void erase(std::string_view key);
+  /// Erases all keys k with first <= k < last.
+  void erase_range(std::string_view first, std::string_view last);
+  /// Erases all keys k with first <= k.
+  void erase_from(std::string_view first);
+  void clear();
+  [[nodiscard]] std::uint64_t operations() const { return operations_; }
+  [[nodiscard]] bool empty() const { return operations_ == 0; }
+
+ private:
+  friend class Engine;
+  void add(unsigned kind, std::string_view key, std::string_view value);
+  std::string encoded_;
+  std::uint64_t operations_ = 0;
+  std::size_t longest_key_ = 0;
+  std::size_t shortest_key_ = ~std::size_t{0};
+  std::uint64_t longest_value_ = 0;
+};
+
+struct Receipt {
+  std::uint64_t sequence = 0;  ///< number of the commit; 0 for an empty batch
+  bool durable = false;        ///< already on the medium
+};
+
+/// A position in a snapshot, in key order.
+class Cursor {
+ public:
+  Cursor(Cursor&&) noexcept;
+  Cursor& operator=(Cursor&&) noexcept;
+  ~Cursor();
+  void seek_first();
+  void seek_last();
+  /// To the first entry with a key >= `key`.
+  void seek(std::string_view key);
+  /// To the last entry with a key <= `key`.
+  void seek_at_or_below(std::string_view key);
+  void next();
+  void prev();
+  /// False behind the last entry, before the first one, and after an error (see status()).
+  [[nodiscard]] bool valid() const;
+  [[nodiscard]] std::string_view key() const;  ///< until the cursor moves
+  Result<std::string_view> value();            ///< until the cursor moves or the next value()
+  [[nodiscard]] Status status() const;
+
+ private:
+  friend class Snapshot;
+  struct Body;
+  explicit Cursor(std::unique_ptr<Body> body);
+  std::unique_ptr<Body> body_;
+};
+
+/// The store as it was at one moment. Cheap; any number. Keeps what it shows, and only that.
+class Snapshot {
+ public:
+  /// True and the value when the key is there.
+  Result<bool> get(std::string_view key, std::string& value) const;
+  [[nodiscard]] Cursor cursor() const;
+  [[nodiscard]] std::uint64_t sequence() const;
+
+ private:
+  friend class Store;
+  friend class Transaction;
+  explicit Snapshot(std::shared_ptr<const SnapshotCore> core) : core_(std::move(core)) {}
+  std::shared_ptr<const SnapshotCore> core_;
+};
+
+enum class Isolation : std::uint8_t {
+  snapshot,      ///< conflicts when a key that it wrote was changed since it began
+  serializable,  ///< also when anything that it read (keys, ranges) was changed
+};
+
+/// Reads from a snapshot and its own writes; commits all or nothing. "Changed" is decided by value:
+/// a key that was written again with the value it had is not a conflict.
+class Transaction {
+ public:
+  Transaction(Transaction&&) noexcept;
+  Transaction& operator=(Transaction&&) noexcept;
+  ~Transaction();  ///< rolls back
+  Result<bool> get(std::string_view key, std::string& value);
+  void put(std::string_view key, std::string_view value);
+  void erase(std::string_view key);
+  /// The entries with first <= key < last (no `last`: to the end), own writes included.
+  Result<std::vector<std::pair<std::string, std::string>>> scan(
+      std::string_view first, std::optional<std::string_view> last);
+  /// ErrorKind::conflict: nothing was changed; begin again.
+  Result<Receipt> commit(Durability durability);
+  void rollback();
+
+ private:
+  friend class Store;
+  friend class Engine;
+  struct Body;
+  explicit Transaction(std::unique_ptr<Body> body);
+  std::unique_ptr<Body> body_;
+};
+
+/// What opening has found and done.
+struct RecoveryReport {
+  bool created = false;
+  bool root_fallback = false;  ///< a root is damaged; the other one, with its log, has everything
+  std::uint64_t root_generation = 0;
+  std::uint64_t replayed_commits = 0;
+  std::uint64_t replayed_bytes = 0;
+  bool log_cut = false;  ///< an unfinished tail of the log was cut off
+  std::string cut_reason;
+  std::uint64_t microseconds = 0;
+};
+
+class Store {
+ public:
+  /// Opens the store in a directory, which is made if need be. One writer at a time.
+  static Result<std::unique_ptr<Store>> open(const std::string& directory, const Options& options);
+  /// The same on another file layer; for tests.
+  static Result<std::unique_ptr<Store>> open(std::shared_ptr<Disk> disk, const Options& options);
+  /// Closes, without a report of what goes wrong.
+  ~Store();
+  Store(const Store&) = delete;
+  Store& operator=(const Store&) = delete;
+
+  /// All of `batch` or nothing.
+  Result<Receipt> commit(const WriteBatch& batch, Durability durability);
+  Result<Receipt> put(std::string_view key, std::string_view value, Durability durability);
+  Result<Receipt> erase(std::string_view key, Durability durability);
+  /// True and the value when the key is there.
+  Result<bool> get(std::string_view key, std::string& value);
+  [[nodiscard]] Snapshot snapshot();
+  [[nodiscard]] Transaction begin(Isolation isolation = Isolation::snapshot);
+
+  /// Makes everything acknowledged so far durable.
+  Status sync();
+  /// Moves everything committed so far from the log into trees, durably.
+  Status checkpoint();
+  /// Flushes and merges until nothing is pending.
+  Status drain();
+  /// Merges all runs into one.
+  Status compact();
+  /// Reads every page and value of the trees and checks checksums, order and counts.
+  Status verify();
+  /// Counters by name, since the opening.
+  [[nodiscard]] std::map<std::string, double> statistics() const;
+  [[nodiscard]] const RecoveryReport& recovery() const;
+  /// How log writes become durable in this store.
+  [[nodiscard]] LogMethod log_method() const;
+  /// Makes everything acknowledged durable and closes. Refused while snapshots, cursors or
+  /// transactions are open; the store stays open then.
+  Status close();
+
+ private:
+  explicit Store(std::shared_ptr<Engine> engine);
+  std::shared_ptr<Engine> engine_;
+};
+
+/// Version of the engine and of its format: "0.1.0 (format 1)".
+[[nodiscard]] std::string_view version();
+
+/// The 8 bytes, big-endian, that stand for `number` in a store of u64 keys.
+[[nodiscard]] std::string u64_key(std::uint64_t number);
+
+}  // namespace lode

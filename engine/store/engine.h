@@ -1,0 +1,209 @@
+// The engine behind lode::Store. PROTOCOLS.md numbers the steps of commit, checkpoint, merge and
+// recovery and the invariants that the code asserts.
+//
+// Locks, in the order in which they may be taken:
+//   checkpoint_mutex_   one checkpoint or merge at a time
+//   flush_mutex_        the flusher's role, what is written and durable, the window's account
+//   sequencing_mutex_   the order of commits: overlay, frame being filled, published state
+// Whoever holds the flusher's role (role_taken_) alone uses the log writer. Neither of the last two
+// mutexes is held during a write or sync.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "engine/lode.h"
+#include "engine/store/root.h"
+#include "engine/store/sources.h"
+#include "engine/wal/log_recovery.h"
+#include "engine/wal/log_writer.h"
+
+namespace lode {
+
+/// A published state. Freed when no short reader can hold it.
+struct Version {
+  Generation generation;
+  Sequence sequence;
+  State state;
+};
+
+/// What a snapshot holds: its generation is pinned as long as this lives.
+struct SnapshotCore {
+  SnapshotCore(std::shared_ptr<Engine> of, const Version& version);
+  ~SnapshotCore();
+  SnapshotCore(const SnapshotCore&) = delete;
+  SnapshotCore& operator=(const SnapshotCore&) = delete;
+
+  std::shared_ptr<Engine> engine;
+  Generation generation;
+  Sequence sequence;
+  State state;
+};
+
+class Engine : public std::enable_shared_from_this<Engine> {
+ public:
+  static Result<std::shared_ptr<Engine>> open(std::shared_ptr<Disk> disk, const Options& options);
+  Engine(std::shared_ptr<Disk> disk, const Options& options);
+  ~Engine();
+
+  /// Called under the sequencing lock with the current state; an error refuses the commit.
+  using Condition = std::function<Status(const State& current)>;
+  Result<Receipt> commit(const WriteBatch& batch, Durability durability,
+                         const Condition& condition = {});
+  Result<bool> get(std::string_view key, std::string& value);
+  std::shared_ptr<const SnapshotCore> snapshot();
+
+  Status sync();
+  Status checkpoint();
+  Status drain();
+  Status compact();
+  Status verify();
+  Status close();
+
+  static constexpr std::size_t spare_segments = 2;
+  [[nodiscard]] std::map<std::string, double> statistics();
+  [[nodiscard]] const RecoveryReport& recovery() const { return report_; }
+  [[nodiscard]] LogMethod log_method() const { return log_method_; }
+
+ private:
+  friend struct SnapshotCore;
+
+  /// A state of the overlay that no longer changes, on its way to being published.
+  struct Sealed {
+    Generation generation;
+    Sequence sequence;
+    State state;
+  };
+  /// Extents of a manifest, given back when no durable root needs them.
+  class OwnedExtents;
+  /// A root on the medium and what keeps its pages from being used again (I8).
+  struct DurableRoot {
+    Root root;
+    Runs runs;
+    std::shared_ptr<OwnedExtents> manifest;
+  };
+  struct Operation;
+
+  // Opening (engine_open.cpp).
+  Status open_files();
+  Status create();
+  Status remove_unfinished_creation(const std::vector<std::string>& names);
+  Status load_roots();
+  Result<Runs> load_runs(const Root& root,
+                         std::map<std::uint64_t, std::shared_ptr<const Tree>>& known);
+  Status replay();
+  Status replay_frame(Sequence first, std::uint32_t commits, ConstBytes payload);
+  void start_threads();
+
+  // Commits (engine_commit.cpp).
+  Status check_batch(const WriteBatch& batch) const;
+  Status wait_for_room();
+  Status admit(std::uint64_t operations);
+  void withdraw(std::uint64_t operations);
+  Status apply(std::string_view encoded, Sequence sequence);
+  Status flush_until(Sequence target, bool sync);
+  Status flush_group(bool sync, const std::function<void()>& change);
+  void take_role();
+  void give_role();
+  Sealed seal(bool always);
+  void publish(const Sealed& sealed);
+  void publish_ahead();
+  void poison(const Error& error);
+  Error poisoned_error(ErrorKind kind) const;
+  void window_thread();
+
+  // Checkpoints and merges (engine_checkpoint.cpp).
+  Status flush_overlay();
+  Status freeze();
+  Result<bool> merge_once(bool everything);
+  Result<std::vector<std::shared_ptr<const Tree>>> build_trees(EntryCursor& source);
+  Result<std::vector<std::shared_ptr<const Tree>>> merge_trees(
+      const std::vector<std::shared_ptr<const Run>>& inputs, bool drop_tombstones);
+  Status install(const Runs& runs, Sequence sequence, Lsn log_start, std::uint32_t log_chain,
+                 std::size_t flushed_overlays);
+  Status write_durable_root(const Runs& runs, Root root);
+  void background_thread();
+  [[nodiscard]] Lsn log_needed() const;
+  [[nodiscard]] bool flush_due() const;
+
+  TreeSpace tree_space() { return {*data_, space_, *pool_}; }
+
+  const Options options_;
+  std::shared_ptr<Disk> disk_;
+  std::unique_ptr<File> data_;
+  ExtentAllocator space_{root_slots};
+  std::unique_ptr<PagePool> pool_;
+  Readers readers_;
+  RecoveryReport report_;
+  LogMethod log_method_ = LogMethod::fdatasync;
+  std::unique_ptr<LogWriter> log_;
+
+  std::mutex checkpoint_mutex_;
+  std::array<std::optional<DurableRoot>, root_slots> roots_;
+  std::size_t newest_slot_ = 0;
+  std::uint64_t next_tree_ = 1;
+  std::atomic<std::uint64_t> checkpoints_{0};
+  std::atomic<std::uint64_t> merges_{0};
+  std::atomic<std::uint64_t> checkpoint_bytes_{0};
+  std::atomic<std::uint64_t> merge_bytes_{0};
+  std::atomic<std::uint64_t> manifest_bytes_{0};
+  std::atomic<std::uint64_t> data_barriers_{0};
+  // Where the newest frozen overlay ends.
+  Sequence frozen_sequence_;
+  Lsn frozen_lsn_;
+  std::uint32_t frozen_chain_ = 0;
+
+  mutable std::mutex flush_mutex_;
+  std::condition_variable flush_changed_;
+  std::condition_variable window_wanted_;
+  bool role_taken_ = false;
+  std::size_t sync_waiters_ = 0;
+  Sequence written_;
+  Sequence durable_;
+  std::uint64_t window_admitted_ = 0;  // operations acknowledged or about to be
+  std::uint64_t window_durable_ = 0;
+  bool window_full_ = false;
+  std::chrono::steady_clock::time_point window_since_;
+  std::string poison_reason_;
+  std::atomic<bool> poisoned_{false};
+  bool stopping_ = false;
+  std::atomic<bool> closed_{false};
+  std::atomic<bool> going_{false};  // the engine is being destroyed: background work gives up
+
+  std::mutex sequencing_mutex_;
+  std::shared_ptr<const Shape> shape_;
+  Generation edit_generation_{1};
+  bool edited_ = false;  // since the last seal
+  Sequence last_sequence_;
+  std::uint64_t window_sequenced_ = 0;
+  FrameBuffer filling_;
+  FrameBuffer flushing_;  // of the holder of the role
+  Reclaimer versions_;
+
+  std::atomic<Version*> current_{nullptr};
+  std::atomic<std::uint64_t> published_{0};
+  std::atomic<bool> ahead_{false};  // acknowledged commits that are not published yet
+  std::atomic<std::size_t> handles_{0};
+  std::atomic<std::uint64_t> commits_{0};
+  std::atomic<std::uint64_t> groups_{0};
+  std::atomic<std::size_t> overlay_bytes_{0};
+  std::atomic<std::uint64_t> log_end_{0};         // LSN behind the last frame
+  std::atomic<std::uint64_t> checkpoint_lsn_{0};  // from which the newest root replays
+
+  std::mutex background_mutex_;
+  std::condition_variable background_wanted_;
+  std::condition_variable room_;
+  bool background_due_ = false;
+  bool background_stop_ = false;
+  std::optional<Error> background_error_;
+  std::once_flag window_started_;
+  std::thread window_thread_;
+  std::thread background_thread_;
+};
+
+}  // namespace lode

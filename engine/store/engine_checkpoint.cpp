@@ -1,0 +1,331 @@
+// Checkpoints and merges: steps K1 to K6 and M1 to M4 of PROTOCOLS.md.
+#include <algorithm>
+
+#include "engine/base/check.h"
+#include "engine/base/crc32c.h"
+#include "engine/store/engine.h"
+#include "engine/store/owned_extents.h"
+
+namespace lode {
+namespace {
+
+RunInfo info_of(const Run& run) {
+  RunInfo info{run.level, {}};
+  for (const auto& tree : run.trees) info.trees.push_back(tree->info());
+  return info;
+}
+
+struct Part {
+  std::shared_ptr<const Tree> tree;
+  std::size_t age = 0;  // 0 = of the newest run
+};
+
+// A group of neighbouring trees that go into the result together.
+struct Group {
+  std::vector<Part> parts;
+  std::string last_key;
+  bool reusable = false;  // one tree that overlaps nothing and may stay as it is
+};
+
+}  // namespace
+
+Status Engine::checkpoint() {
+  if (options_.read_only) return fail(ErrorKind::unsupported, "the store is open for reading only");
+  const std::lock_guard lock(checkpoint_mutex_);
+  return flush_overlay();
+}
+
+// K1: from here on commits go into a new overlay; the old one never changes again. The log up to
+// this point is durable and ends exactly at the last commit of the frozen overlay.
+Status Engine::freeze() {
+  {
+    const std::lock_guard lock(sequencing_mutex_);
+    if (shape_->active->root() == nullptr) return {};
+  }
+  take_role();
+  const Status status = flush_group(true, [this] {
+    auto next = std::make_shared<Shape>(*shape_);
+    next->frozen.insert(next->frozen.begin(), {shape_->active, shape_->active->root()});
+    next->active = std::make_shared<RadixTrie>(readers_);
+    next->active->begin_generation(edit_generation_);
+    shape_ = std::move(next);
+    frozen_sequence_ = last_sequence_;
+    overlay_bytes_.store(0, std::memory_order_relaxed);
+  });
+  frozen_lsn_ = log_->end_lsn();
+  frozen_chain_ = log_->chain();
+  give_role();
+  return status;
+}
+
+Status Engine::flush_overlay() {
+  if (poisoned_.load()) return std::unexpected(poisoned_error(ErrorKind::poisoned));
+  LODE_TRY(freeze());
+  std::shared_ptr<const Shape> shape;
+  {
+    const std::lock_guard lock(sequencing_mutex_);
+    shape = shape_;
+  }
+  if (shape->frozen.empty()) return {};
+  // K2: one sorted run from the frozen overlays. Tombstones are needed while anything is below.
+  std::vector<std::unique_ptr<EntryCursor>> sources;
+  for (const FrozenOverlay& frozen : shape->frozen) {
+    sources.push_back(std::make_unique<OverlayCursor>(frozen.root));
+  }
+  MergeCursor source(std::move(sources), shape->runs.empty());
+  LODE_ASSIGN(auto trees, build_trees(source));
+  Runs runs = shape->runs;
+  if (!trees.empty()) {
+    for (const auto& tree : trees) checkpoint_bytes_ += tree->info().pages() * page_bytes;
+    runs.insert(runs.begin(), std::make_shared<const Run>(Run{0, std::move(trees)}));
+  }
+  LODE_TRY(install(runs, frozen_sequence_, frozen_lsn_, frozen_chain_, shape->frozen.size()));
+  ++checkpoints_;
+  return {};
+}
+
+Result<std::vector<std::shared_ptr<const Tree>>> Engine::build_trees(EntryCursor& source) {
+  std::vector<std::shared_ptr<const Tree>> trees;
+  std::unique_ptr<TreeBuilder> builder;
+  for (source.seek_first(); source.valid(); source.next()) {
+    if (going_.load(std::memory_order_relaxed)) {
+      return fail(ErrorKind::io, "given up: the store is being closed");
+    }
+    if (!builder) builder = std::make_unique<TreeBuilder>(tree_space(), next_tree_++);
+    LODE_ASSIGN(const std::string_view value, source.value());
+    LODE_TRY(builder->add(source.key(), source.kind(), value));
+    if (builder->bytes() < options_.tree_bytes) continue;
+    LODE_ASSIGN(auto tree, builder->finish());
+    trees.push_back(std::move(tree));
+    builder.reset();
+  }
+  LODE_TRY(source.status());
+  if (builder) {
+    LODE_ASSIGN(auto tree, builder->finish());
+    trees.push_back(std::move(tree));
+  }
+  return trees;
+}
+
+// K3, K4: everything that the root names is durable before the root is written, and the root goes
+// into the slot of the older one (I7).
+Status Engine::write_durable_root(const Runs& runs, Root root) {
+  std::vector<RunInfo> infos;
+  for (const auto& run : runs) infos.push_back(info_of(*run));
+  DurableRoot durable;
+  durable.manifest = std::make_shared<OwnedExtents>(space_);
+  durable.runs = runs;
+  root.manifest = {};
+  if (!infos.empty()) {
+    const std::string manifest = encode_manifest(infos);
+    ExtentStream stream(*data_, space_);
+    LODE_ASSIGN(root.manifest.offset, stream.reserve(manifest.size(), page_bytes));
+    LODE_TRY(stream.append(as_bytes(manifest)));
+    root.manifest.bytes = manifest.size();
+    root.manifest.checksum = crc32c(as_bytes(manifest));
+    LODE_ASSIGN(durable.manifest->extents, stream.finish());
+    manifest_bytes_ += stream.written_bytes();
+  }
+  // From here on an error leaves the medium in a state that only recovery can read (I9).
+  if (auto status = data_->sync(); !status) {
+    poison(status.error());
+    return status;
+  }
+  const std::size_t slot = roots_[newest_slot_] ? 1 - newest_slot_ : newest_slot_;
+  root.generation = roots_[newest_slot_]->root.generation + 1;
+  root.next_tree = next_tree_;
+  LODE_CHECK(root.sequence >= roots_[newest_slot_]->root.sequence, "I7: roots only advance");
+  Status status = write_root(*data_, slot, root);
+  if (status) status = data_->sync();
+  if (!status) {
+    poison(status.error());
+    return status;
+  }
+  data_barriers_ += 2;
+  durable.root = root;
+  roots_[slot] = std::move(durable);  // what only the overwritten root needed is free now (I8)
+  newest_slot_ = slot;
+  return {};
+}
+
+// K5, K6: the new root is durable; readers get the new shape, and the log that neither root needs
+// is recycled. `flushed_overlays` of the oldest frozen overlays are in the trees now.
+Status Engine::install(const Runs& runs, Sequence sequence, Lsn log_start, std::uint32_t log_chain,
+                       std::size_t flushed_overlays) {
+  Root root = roots_[newest_slot_]->root;
+  root.sequence = sequence;
+  root.log_start = log_start;
+  root.log_chain = log_chain;
+  LODE_TRY(write_durable_root(runs, root));
+  checkpoint_lsn_.store(log_start.value);
+  take_role();
+  Status status = flush_group(false, [&] {
+    auto next = std::make_shared<Shape>(*shape_);
+    next->runs = runs;
+    next->frozen.resize(next->frozen.size() - flushed_overlays);
+    shape_ = std::move(next);
+  });
+  if (status) {
+    status = log_->segments().recycle_below(log_needed(), spare_segments);
+    if (!status) poison(status.error());
+  }
+  give_role();
+  return status;
+}
+
+// I8: the log from here on is needed by one of the two roots.
+Lsn Engine::log_needed() const {
+  Lsn needed = roots_[newest_slot_]->root.log_start;
+  const auto& other = roots_[1 - newest_slot_];
+  if (other) needed = std::min(needed, other->root.log_start);
+  return needed;
+}
+
+// A full overlay, or a log that is long beside it (the same keys over and over).
+bool Engine::flush_due() const {
+  const std::uint64_t log_limit =
+      std::max<std::uint64_t>(4 * options_.overlay_bytes, 4 * options_.log_segment_bytes);
+  return overlay_bytes_.load() >= options_.overlay_bytes ||
+         log_end_.load() - checkpoint_lsn_.load() >= log_limit;
+}
+
+// M2: trees that overlap no other input stay as they are, the others are merged.
+Result<std::vector<std::shared_ptr<const Tree>>> Engine::merge_trees(
+    const std::vector<std::shared_ptr<const Run>>& inputs, bool drop_tombstones) {
+  std::vector<Part> parts;
+  for (std::size_t age = 0; age < inputs.size(); ++age) {
+    for (const auto& tree : inputs[age]->trees) parts.push_back({tree, age});
+  }
+  std::sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) {
+    return a.tree->info().first_key < b.tree->info().first_key;
+  });
+  std::vector<Group> groups;
+  for (const Part& part : parts) {
+    const TreeInfo& info = part.tree->info();
+    if (groups.empty() || info.first_key > groups.back().last_key) groups.emplace_back();
+    Group& group = groups.back();
+    group.parts.push_back(part);
+    group.last_key = std::max(group.last_key, info.last_key);
+    group.reusable = group.parts.size() == 1 && (!drop_tombstones || info.tombstones == 0) &&
+                     info.payload_bytes >= options_.tree_bytes / 4;
+  }
+  std::vector<std::shared_ptr<const Tree>> result;
+  for (std::size_t i = 0; i < groups.size();) {
+    if (groups[i].reusable) {
+      result.push_back(groups[i++].parts.front().tree);
+      continue;
+    }
+    std::vector<Run> slices(inputs.size());  // by age, in key order
+    for (; i < groups.size() && !groups[i].reusable; ++i) {
+      for (const Part& part : groups[i].parts) slices[part.age].trees.push_back(part.tree);
+    }
+    std::vector<std::unique_ptr<EntryCursor>> sources;
+    for (Run& slice : slices) {
+      if (slice.trees.empty()) continue;
+      sources.push_back(std::make_unique<RunCursor>(std::make_shared<const Run>(std::move(slice))));
+    }
+    MergeCursor source(std::move(sources), drop_tombstones);
+    LODE_ASSIGN(auto merged, build_trees(source));
+    for (auto& tree : merged) {
+      merge_bytes_ += tree->info().pages() * page_bytes;
+      result.push_back(std::move(tree));
+    }
+  }
+  return result;
+}
+
+// M1: the runs of a level are merged when there are as many as the ratio between levels. The last
+// run takes part once the others are not small beside it, else it moves a level down untouched.
+Result<bool> Engine::merge_once(bool everything) {
+  if (poisoned_.load()) return std::unexpected(poisoned_error(ErrorKind::poisoned));
+  Runs runs;
+  {
+    const std::lock_guard lock(sequencing_mutex_);
+    runs = shape_->runs;
+  }
+  if (runs.size() < 2) return false;
+  std::size_t first = 0;
+  std::size_t last = runs.size();  // inputs are [first, last)
+  if (!everything) {
+    for (first = 0; first < runs.size(); first = last) {
+      last = first + 1;
+      while (last < runs.size() && runs[last]->level == runs[first]->level) ++last;
+      if (last - first >= options_.level_ratio) break;
+    }
+    if (first == runs.size()) return false;
+  }
+  const unsigned target = runs[everything ? runs.size() - 1 : first]->level + (everything ? 0 : 1);
+  if (last + 1 == runs.size() && runs[last]->level == target) {
+    std::uint64_t pages = 0;
+    for (std::size_t i = first; i < last; ++i) pages += runs[i]->pages();
+    if (pages * options_.level_ratio >= runs[last]->pages()) {
+      ++last;
+    } else {
+      runs[last] = std::make_shared<const Run>(Run{target + 1, runs[last]->trees});
+    }
+  }
+  // I13: a tombstone goes only when nothing is below that it could hide.
+  const bool drop_tombstones = last == runs.size();
+  const Runs inputs(runs.begin() + static_cast<std::ptrdiff_t>(first),
+                    runs.begin() + static_cast<std::ptrdiff_t>(last));
+  LODE_ASSIGN(auto trees, merge_trees(inputs, drop_tombstones));
+  runs.erase(runs.begin() + static_cast<std::ptrdiff_t>(first),
+             runs.begin() + static_cast<std::ptrdiff_t>(last));
+  if (!trees.empty()) {
+    runs.insert(runs.begin() + static_cast<std::ptrdiff_t>(first),
+                std::make_shared<const Run>(Run{target, std::move(trees)}));
+  }
+  const Root& root = roots_[newest_slot_]->root;
+  LODE_TRY(install(runs, root.sequence, root.log_start, root.log_chain, 0));
+  ++merges_;
+  return true;
+}
+
+Status Engine::drain() {
+  if (options_.read_only) return {};
+  const std::lock_guard lock(checkpoint_mutex_);
+  LODE_TRY(flush_overlay());
+  while (true) {
+    LODE_ASSIGN(const bool merged, merge_once(false));
+    if (!merged) return {};
+  }
+}
+
+Status Engine::compact() {
+  if (options_.read_only) return fail(ErrorKind::unsupported, "the store is open for reading only");
+  const std::lock_guard lock(checkpoint_mutex_);
+  LODE_TRY(flush_overlay());
+  LODE_ASSIGN(const bool merged, merge_once(true));
+  (void)merged;
+  return {};
+}
+
+void Engine::background_thread() {
+  std::unique_lock lock(background_mutex_);
+  while (!background_stop_) {
+    if (!background_due_) {
+      background_wanted_.wait(lock);
+      continue;
+    }
+    background_due_ = false;
+    lock.unlock();
+    Status status;
+    {
+      const std::lock_guard checkpoint_lock(checkpoint_mutex_);
+      if (flush_due()) status = flush_overlay();
+      if (status) {
+        auto merged = merge_once(false);
+        if (!merged) status = std::unexpected(std::move(merged).error());
+        lock.lock();
+        if (status && *merged) background_due_ = true;  // look again
+        lock.unlock();
+      }
+    }
+    lock.lock();
+    background_error_.reset();
+    if (!status) background_error_ = std::move(status).error();
+    room_.notify_all();
+  }
+}
+
+}  // namespace lode

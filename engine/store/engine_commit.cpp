@@ -1,0 +1,347 @@
+// Commit: sequencing, group flush, publication. Steps C1 to C6 of PROTOCOLS.md.
+#include <algorithm>
+#include <set>
+
+#include "engine/base/check.h"
+#include "engine/store/batch.h"
+#include "engine/store/engine.h"
+
+namespace lode {
+namespace {
+
+constexpr std::uint64_t max_value_bytes = std::uint64_t{1} << 30;
+constexpr std::size_t max_batch_bytes = std::size_t{1} << 31;
+constexpr std::size_t volatile_buffer_bytes = std::size_t{1} << 20;
+constexpr std::size_t max_frame_bytes = std::size_t{1} << 29;  // of several commits together
+
+}  // namespace
+
+Status Engine::check_batch(const WriteBatch& batch) const {
+  if (options_.read_only) return fail(ErrorKind::unsupported, "the store is open for reading only");
+  if (closed_.load()) return fail(ErrorKind::bad_input, "the store is closed");
+  if (batch.longest_key_ > max_key_bytes) {
+    return fail(ErrorKind::bad_input, "a key of " + std::to_string(batch.longest_key_) +
+                                          " bytes; at most 1024 are allowed");
+  }
+  if (batch.longest_value_ > max_value_bytes) {
+    return fail(ErrorKind::bad_input, "a value of " + std::to_string(batch.longest_value_) +
+                                          " bytes; at most 1 GiB is allowed");
+  }
+  const bool keyed = batch.shortest_key_ <= max_key_bytes;  // not only range erases
+  if (options_.key_kind == KeyKind::u64 &&
+      (batch.longest_key_ > 8 || (keyed && batch.shortest_key_ != 8))) {
+    return fail(ErrorKind::bad_input, "a key of a u64 store has 8 bytes");
+  }
+  if (batch.encoded_.size() > max_batch_bytes) {
+    return fail(ErrorKind::bad_input, "a batch of more than 2 GiB; split it");
+  }
+  return {};
+}
+
+Error Engine::poisoned_error(ErrorKind kind) const {
+  return Error{kind,
+               "an earlier write failed (" + poison_reason_ + "); close and open the store again"};
+}
+
+void Engine::poison(const Error& error) {
+  {
+    const std::lock_guard lock(flush_mutex_);
+    if (!poisoned_.load()) poison_reason_ = error.what;
+    poisoned_.store(true);
+  }
+  flush_changed_.notify_all();
+  room_.notify_all();
+}
+
+// Back pressure: the overlay may grow to twice its size while the one before is being flushed.
+Status Engine::wait_for_room() {
+  if (!options_.background || !flush_due()) return {};
+  std::unique_lock lock(background_mutex_);
+  background_due_ = true;
+  background_wanted_.notify_one();
+  while (overlay_bytes_.load() > 2 * options_.overlay_bytes && !poisoned_.load()) {
+    if (background_error_) return std::unexpected(*background_error_);
+    background_due_ = true;
+    background_wanted_.notify_one();
+    room_.wait_for(lock, std::chrono::milliseconds(50));
+  }
+  return {};
+}
+
+// I10: operations acknowledged in window mode and not durable never exceed the window.
+Status Engine::admit(std::uint64_t operations) {
+  std::call_once(window_started_,
+                 [this] { window_thread_ = std::thread([this] { window_thread(); }); });
+  std::unique_lock lock(flush_mutex_);
+  while (window_admitted_ - window_durable_ + operations > options_.window_operations) {
+    if (poisoned_.load()) return std::unexpected(poisoned_error(ErrorKind::poisoned));
+    window_full_ = true;
+    window_wanted_.notify_one();
+    flush_changed_.wait(lock);
+  }
+  if (window_admitted_ == window_durable_) {
+    window_since_ = std::chrono::steady_clock::now();
+    window_wanted_.notify_one();
+  }
+  window_admitted_ += operations;
+  return {};
+}
+
+void Engine::withdraw(std::uint64_t operations) {
+  const std::lock_guard lock(flush_mutex_);
+  window_admitted_ -= operations;
+}
+
+void Engine::window_thread() {
+  std::unique_lock lock(flush_mutex_);
+  while (!stopping_) {
+    if (window_admitted_ == window_durable_ || poisoned_.load()) {
+      window_wanted_.wait(lock);
+      continue;
+    }
+    const auto due = window_since_ + options_.window_delay;
+    if (!window_full_ && std::chrono::steady_clock::now() < due) {
+      window_wanted_.wait_until(lock, due);
+      continue;
+    }
+    window_full_ = false;
+    window_since_ = std::chrono::steady_clock::now();
+    lock.unlock();
+    (void)sync();
+    lock.lock();
+  }
+}
+
+Result<Receipt> Engine::commit(const WriteBatch& batch, Durability durability,
+                               const Condition& condition) {
+  LODE_TRY(check_batch(batch));
+  if (batch.empty()) return Receipt{0, false};
+  LODE_TRY(wait_for_room());
+  const std::uint64_t operations = batch.operations();
+  if (durability == Durability::window && operations > options_.window_operations) {
+    durability = Durability::sync;
+  }
+  const bool window = durability == Durability::window;
+  if (window) LODE_TRY(admit(operations));
+  Sequence sequence;
+  std::size_t buffered = 0;
+  while (true) {
+    std::unique_lock lock(sequencing_mutex_);
+    Status status;
+    if (poisoned_.load()) {
+      lock.unlock();
+      const std::lock_guard flush_lock(flush_mutex_);
+      if (window) window_admitted_ -= operations;
+      return std::unexpected(poisoned_error(ErrorKind::poisoned));
+    }
+    if (!filling_.empty() && filling_.payload_bytes() + batch.encoded_.size() > max_frame_bytes) {
+      const Sequence last = last_sequence_;
+      lock.unlock();
+      LODE_TRY(flush_until(last, false));
+      continue;
+    }
+    if (condition) status = condition({shape_->active->root(), shape_});
+    if (status) status = apply(batch.encoded_, last_sequence_ + 1);
+    if (!status) {
+      lock.unlock();
+      if (window) withdraw(operations);
+      return std::unexpected(std::move(status).error());
+    }
+    sequence = ++last_sequence_;
+    std::byte* out = filling_.extend(varint_bytes(batch.encoded_.size()));
+    put_varint(out, batch.encoded_.size());
+    std::memcpy(filling_.extend(batch.encoded_.size()), batch.encoded_.data(),
+                batch.encoded_.size());
+    filling_.count_commit(sequence);
+    buffered = filling_.payload_bytes();
+    if (window) window_sequenced_ += operations;
+    if (durability != Durability::sync) ahead_.store(true, std::memory_order_release);
+    break;
+  }
+  commits_.fetch_add(1, std::memory_order_relaxed);
+  if (durability == Durability::sync) {
+    LODE_TRY(flush_until(sequence, true));
+    return Receipt{sequence.value, true};
+  }
+  if (durability == Durability::buffered || buffered > volatile_buffer_bytes) {
+    LODE_TRY(flush_until(sequence, false));
+  }
+  return Receipt{sequence.value, false};
+}
+
+// Changes the overlay. Everything that can fail happens before the first change. Needs the
+// sequencing lock (or a store that is still being opened).
+Status Engine::apply(std::string_view encoded, Sequence sequence) {
+  std::vector<std::vector<std::string>> ranges;  // keys that each range erase finds
+  bool ranged = false;
+  {
+    Decoder in(as_bytes(encoded));
+    while (const auto operation = next_operation(in)) {
+      if (operation->kind < OperationKind::erase_range) continue;
+      ranged = true;
+      std::vector<std::string> keys;
+      const auto cursor = open_cursor({shape_->active->root(), shape_});
+      for (cursor->seek(operation->key); cursor->valid(); cursor->next()) {
+        if (operation->kind == OperationKind::erase_range && cursor->key() >= operation->value) {
+          break;
+        }
+        keys.emplace_back(cursor->key());
+      }
+      LODE_TRY(cursor->status());
+      ranges.push_back(std::move(keys));
+    }
+    if (in.failed()) return fail(ErrorKind::corruption, "malformed batch");
+  }
+  RadixTrie& overlay = *shape_->active;
+  std::set<std::string, std::less<>> own_keys;  // of puts, where a range may erase them again
+  std::size_t range = 0;
+  Decoder in(as_bytes(encoded));
+  while (const auto operation = next_operation(in)) {
+    switch (operation->kind) {
+      case OperationKind::put:
+        overlay.put(operation->key, EntryKind::value, operation->value, sequence);
+        if (ranged) own_keys.emplace(operation->key);
+        break;
+      case OperationKind::erase:
+        overlay.put(operation->key, EntryKind::tombstone, {}, sequence);
+        break;
+      case OperationKind::erase_range:
+      case OperationKind::erase_from:
+        for (const std::string& key : ranges[range]) {
+          overlay.put(key, EntryKind::tombstone, {}, sequence);
+        }
+        for (auto own = own_keys.lower_bound(operation->key);
+             own != own_keys.end() &&
+             (operation->kind == OperationKind::erase_from || *own < operation->value);
+             ++own) {
+          overlay.put(*own, EntryKind::tombstone, {}, sequence);
+        }
+        ++range;
+        break;
+    }
+  }
+  edited_ = true;
+  overlay_bytes_.store(overlay.memory_bytes(), std::memory_order_relaxed);
+  return {};
+}
+
+Engine::Sealed Engine::seal(bool always) {
+  if (edited_ || always) {
+    ++edit_generation_;
+    shape_->active->begin_generation(edit_generation_);
+    edited_ = false;
+  }
+  return {Generation(edit_generation_.value - 1), last_sequence_,
+          State{shape_->active->root(), shape_}};
+}
+
+void Engine::publish(const Sealed& sealed) {
+  const Generation published(published_.load(std::memory_order_relaxed));
+  if (sealed.generation <= published) return;
+  auto* version = new Version{sealed.generation, sealed.sequence, sealed.state};
+  Version* old = current_.exchange(version, std::memory_order_seq_cst);
+  published_.store(sealed.generation.value, std::memory_order_seq_cst);
+  if (old != nullptr) {
+    LODE_CHECK(old->sequence <= version->sequence, "I5: published states only advance");
+    versions_.retire(old, sizeof(Version), old->generation, sealed.generation);
+  }
+  versions_.reclaim(sealed.generation);
+  shape_->active->reclaim(sealed.generation);
+}
+
+// Readers come here when commits were acknowledged without having been published: publishing on
+// demand lets a stream of writes edit the overlay in place.
+void Engine::publish_ahead() {
+  const std::lock_guard lock(sequencing_mutex_);
+  if (!ahead_.load(std::memory_order_relaxed)) return;
+  publish(seal(false));
+  ahead_.store(false, std::memory_order_release);
+}
+
+void Engine::take_role() {
+  std::unique_lock lock(flush_mutex_);
+  flush_changed_.wait(lock, [this] { return !role_taken_; });
+  role_taken_ = true;
+}
+
+void Engine::give_role() {
+  {
+    const std::lock_guard lock(flush_mutex_);
+    role_taken_ = false;
+  }
+  flush_changed_.notify_all();
+}
+
+// Needs the flusher's role. `change` is made to the shape in the same moment in which the group is
+// closed, and is published with it.
+Status Engine::flush_group(bool sync, const std::function<void()>& change) {
+  {
+    const std::lock_guard lock(flush_mutex_);
+    sync = sync || sync_waiters_ > 0;
+  }
+  Sealed sealed;
+  std::uint64_t window_sequenced = 0;
+  {
+    const std::lock_guard lock(sequencing_mutex_);
+    std::swap(filling_, flushing_);
+    if (change) change();
+    sealed = seal(change != nullptr);
+    window_sequenced = window_sequenced_;
+  }
+  const bool group = !flushing_.empty();
+  Status status = log_->write(flushing_, sync);
+  flushing_.clear();
+  if (!status) {
+    poison(status.error());
+    return status;
+  }
+  if (group) groups_.fetch_add(1, std::memory_order_relaxed);
+  log_end_.store(log_->end_lsn().value);
+  {
+    const std::lock_guard lock(sequencing_mutex_);
+    publish(sealed);
+  }
+  const std::lock_guard lock(flush_mutex_);
+  written_ = std::max(written_, sealed.sequence);
+  if (log_->durable_lsn() == log_->end_lsn()) {  // I6: durable only over the contiguous prefix
+    durable_ = std::max(durable_, sealed.sequence);
+    window_durable_ = std::max(window_durable_, window_sequenced);
+  }
+  return {};
+}
+
+Status Engine::flush_until(Sequence target, bool sync) {
+  std::unique_lock lock(flush_mutex_);
+  if (sync) ++sync_waiters_;
+  Status status;
+  while ((sync ? durable_ : written_) < target) {
+    if (poisoned_.load()) {
+      status = std::unexpected(poisoned_error(ErrorKind::outcome_unknown));
+      break;
+    }
+    if (role_taken_) {
+      flush_changed_.wait(lock);
+      continue;
+    }
+    role_taken_ = true;
+    lock.unlock();
+    (void)flush_group(sync, {});  // a failure poisons, and the loop sees that
+    lock.lock();
+    role_taken_ = false;
+    flush_changed_.notify_all();
+  }
+  if (sync) --sync_waiters_;
+  return status;
+}
+
+Status Engine::sync() {
+  if (options_.read_only) return {};
+  Sequence last;
+  {
+    const std::lock_guard lock(sequencing_mutex_);
+    last = last_sequence_;
+  }
+  return flush_until(last, true);
+}
+
+}  // namespace lode

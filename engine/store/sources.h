@@ -1,0 +1,125 @@
+// What a state of the store consists of, newest first: the active overlay, overlays that are being
+// flushed, runs of trees. And the cursors that walk them as one.
+// Threads: a Shape and a Run never change; cursors belong to one thread.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/overlay/radix_trie.h"
+#include "engine/tree/tree.h"
+
+namespace lode {
+
+/// Trees with disjoint, rising key ranges: one sorted whole.
+struct Run {
+  unsigned level = 0;
+  std::vector<std::shared_ptr<const Tree>> trees;
+
+  /// The tree whose range covers `key`, or null.
+  [[nodiscard]] const Tree* tree_for(std::string_view key) const;
+  [[nodiscard]] std::uint64_t pages() const;
+};
+using Runs = std::vector<std::shared_ptr<const Run>>;  // newest first, levels never fall
+
+struct FrozenOverlay {
+  std::shared_ptr<RadixTrie> overlay;
+  const trie::Node* root = nullptr;
+};
+
+struct Shape {
+  std::shared_ptr<RadixTrie> active;
+  std::vector<FrozenOverlay> frozen;  // newest first
+  Runs runs;
+};
+
+/// A state: a root of the active overlay over the rest. `shape` keeps all of it alive except the
+/// nodes of the active overlay, whose generation the reader has to hold.
+struct State {
+  const trie::Node* root = nullptr;
+  std::shared_ptr<const Shape> shape;
+};
+
+/// True and the value when `key` is there.
+[[nodiscard]] Result<bool> look_up(const State& state, std::string_view key, std::string& value);
+
+/// All of a state in order, as its readers see it: newest entry of each key, no tombstones.
+[[nodiscard]] std::unique_ptr<EntryCursor> open_cursor(const State& state);
+
+class OverlayCursor final : public EntryCursor {
+ public:
+  explicit OverlayCursor(const trie::Node* root) : cursor_(root) {}
+  void seek_first() override { cursor_.seek_first(); }
+  void seek_last() override { cursor_.seek_last(); }
+  void seek(std::string_view key) override { cursor_.seek(key); }
+  void next() override { cursor_.next(); }
+  void prev() override { cursor_.prev(); }
+  [[nodiscard]] bool valid() const override { return cursor_.valid(); }
+  [[nodiscard]] std::string_view key() const override { return cursor_.key(); }
+  [[nodiscard]] EntryKind kind() const override { return cursor_.leaf()->kind; }
+  Result<std::string_view> value() override { return cursor_.leaf()->value(); }
+  [[nodiscard]] Status status() const override { return {}; }
+
+ private:
+  TrieCursor cursor_;
+};
+
+/// The trees of a run one after the other.
+class RunCursor final : public EntryCursor {
+ public:
+  explicit RunCursor(std::shared_ptr<const Run> run) : run_(std::move(run)) {}
+  void seek_first() override;
+  void seek_last() override;
+  void seek(std::string_view key) override;
+  void next() override;
+  void prev() override;
+  [[nodiscard]] bool valid() const override { return cursor_ && cursor_->valid(); }
+  [[nodiscard]] std::string_view key() const override { return cursor_->key(); }
+  [[nodiscard]] EntryKind kind() const override { return cursor_->kind(); }
+  Result<std::string_view> value() override { return cursor_->value(); }
+  [[nodiscard]] Status status() const override;
+
+ private:
+  void open(std::size_t index);
+  std::shared_ptr<const Run> run_;
+  std::size_t index_ = 0;
+  std::unique_ptr<TreeCursor> cursor_;
+};
+
+/// Several sources, newest first, as one: of equal keys the newest source's entry counts. With
+/// `hide_tombstones`, deleted keys are passed over.
+class MergeCursor final : public EntryCursor {
+ public:
+  MergeCursor(std::vector<std::unique_ptr<EntryCursor>> sources, bool hide_tombstones)
+      : sources_(std::move(sources)), hide_tombstones_(hide_tombstones) {}
+  void seek_first() override;
+  void seek_last() override;
+  void seek(std::string_view key) override;
+  void next() override;
+  void prev() override;
+  [[nodiscard]] bool valid() const override { return current_ != nullptr; }
+  [[nodiscard]] std::string_view key() const override { return current_->key(); }
+  [[nodiscard]] EntryKind kind() const override { return current_->kind(); }
+  Result<std::string_view> value() override { return current_->value(); }
+  [[nodiscard]] Status status() const override;
+
+ private:
+  void step_forward();
+  void step_backward();
+  void pick_lowest();
+  void pick_highest();
+  [[nodiscard]] bool failed() const;
+  [[nodiscard]] bool hidden() const {
+    return hide_tombstones_ && current_ != nullptr && current_->kind() == EntryKind::tombstone;
+  }
+
+  std::vector<std::unique_ptr<EntryCursor>> sources_;
+  bool hide_tombstones_;
+  bool forward_ = true;
+  EntryCursor* current_ = nullptr;
+  std::string at_;
+};
+
+}  // namespace lode
