@@ -80,8 +80,15 @@ duration_ms = 10
 [[phases.roles]]
 name = "writers"
 threads = 3
-mix = { read = 1, update = 3, insert = 1, erase = 1, batch = 0.2, rollback = 0.2, read_modify_write = 0.5 }
 batch_keys = 5
+[phases.roles.mix]
+read = 1
+update = 3
+insert = 1
+erase = 1
+batch = 0.2
+rollback = 0.2
+read_modify_write = 0.5
 [[phases.roles]]
 name = "one"
 mix = { update = 1 }

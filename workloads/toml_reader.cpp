@@ -400,7 +400,8 @@ Result<TomlNode*> element(const TomlNode& array, std::string_view part, const st
   }
   Error error(ErrorKind::bad_input, fmt::format("there is no element named '{}'", part));
   error.at(where);
-  if (auto hint = did_you_mean(part, names); !hint.empty()) error.hint(std::move(hint));
+  auto hint = did_you_mean(part, names);
+  error.hint(hint.empty() ? "they have no names; use a number, from 0" : std::move(hint));
   return fail(std::move(error));
 }
 

@@ -24,6 +24,8 @@ constexpr std::uint32_t kMaxKeyBytes = 1U << 16;
 constexpr std::uint32_t kMaxValueBytes = 1U << 28;
 constexpr std::uint32_t kMaxThreads = 1024;
 constexpr std::uint32_t kMaxBatch = 1U << 20;
+constexpr std::uint64_t kMaxBatchBytes = std::uint64_t{256} << 20;
+constexpr std::uint64_t kLoadBatchBytes = std::uint64_t{16} << 20;  ///< where none is declared
 constexpr std::uint64_t kMaxDay_ms = 86'400'000;
 
 /// Refuses `key` where it has no meaning, instead of ignoring it.
@@ -324,7 +326,33 @@ void read_run(TomlTable& table, const KeySpec& keys, Phase& phase) {
   read_roles(table, keys, phase);
 }
 
-Phase read_phase(TomlTable& table, const KeySpec& keys, const std::string& folder) {
+/// Keys and values of a batch are in memory at once, so its size is bounded.
+std::uint64_t entry_bytes(const Workload& workload) {
+  return std::uint64_t{workload.keys.bytes} + ValueCodec(workload.values, 0).max_size();
+}
+
+void check_batch(TomlTable& table, std::string_view key, std::uint64_t entries,
+                 std::uint64_t bytes_each) {
+  if (entries * bytes_each <= kMaxBatchBytes) return;
+  table.reject(key,
+               fmt::format("a batch of {} entries of up to {} bytes takes {} MiB of memory, more "
+                           "than {} MiB",
+                           entries, bytes_each, (entries * bytes_each) >> 20, kMaxBatchBytes >> 20),
+               fmt::format("at most {} entries fit",
+                           std::max<std::uint64_t>(1, kMaxBatchBytes / bytes_each)));
+}
+
+void read_load(TomlTable& table, const Workload& workload, Phase& phase) {
+  const std::uint64_t bytes_each = entry_bytes(workload);
+  const auto fitting = static_cast<std::uint32_t>(
+      std::clamp<std::uint64_t>(kLoadBatchBytes / bytes_each, 1, phase.load_batch));
+  phase.random_order = table.choice("load_order", true, kLoadOrders);
+  phase.load_batch = table.integer32("load_batch", fitting, 1, kMaxBatch);
+  phase.load_threads = table.integer32("load_threads", phase.load_threads, 1, kMaxThreads);
+  check_batch(table, "load_batch", phase.load_batch, bytes_each);
+}
+
+Phase read_phase(TomlTable& table, const Workload& workload, const std::string& folder) {
   Phase phase;
   if (!table.has("kind")) table.reject({}, "'kind' of the phase is missing");
   phase.kind = table.choice("kind", PhaseKind::run, kPhaseKinds);
@@ -339,16 +367,15 @@ Phase read_phase(TomlTable& table, const KeySpec& keys, const std::string& folde
        {"operations", "duration_ms", "warm_up", "cache", "max_resident", "roles", "trace"}) {
     only_for(table, key, run, "run phases");
   }
-  if (load) {
-    phase.random_order = table.choice("load_order", true, kLoadOrders);
-    phase.load_batch = table.integer32("load_batch", phase.load_batch, 1, kMaxBatch);
-    phase.load_threads = table.integer32("load_threads", phase.load_threads, 1, kMaxThreads);
-  }
+  if (load) read_load(table, workload, phase);
   if (run && table.has("trace")) {
-    read_trace(table, keys, folder, phase);
+    read_trace(table, workload.keys, folder, phase);
     read_cache(table, phase);
   } else if (run) {
-    read_run(table, keys, phase);
+    read_run(table, workload.keys, phase);
+    for (const Role& role : phase.roles) {
+      check_batch(table, "roles", role.batch_keys, entry_bytes(workload));
+    }
   }
   return phase;
 }
@@ -357,7 +384,7 @@ void read_phases(TomlTable& root, const std::string& folder, Workload& workload)
   std::set<std::string> names;
   std::vector<TomlTable> phases = root.tables("phases");
   for (TomlTable& table : phases) {
-    workload.phases.push_back(read_phase(table, workload.keys, folder));
+    workload.phases.push_back(read_phase(table, workload, folder));
     workload.keys.foreign = workload.keys.foreign || !workload.phases.back().trace.empty();
     const Phase& phase = workload.phases.back();
     if (!names.insert(phase.name).second) {

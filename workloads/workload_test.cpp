@@ -51,6 +51,12 @@ TEST(Workload, fills_in_the_documented_defaults) {
   EXPECT_EQ(workload->phases[1].roles[0].distribution.kind, DistributionKind::uniform);
 }
 
+TEST(Workload, the_load_batch_shrinks_with_large_values) {
+  const auto workload = parse_workload(changed("bytes = 100", "bytes = 1_000_000"), "w.toml");
+  ASSERT_TRUE(workload);
+  EXPECT_EQ(workload->phases[0].load_batch, 16U);
+}
+
 TEST(Workload, weights_are_normalised) {
   const auto workload =
       parse_workload(changed("{ read = 1 }", "{ read = 3, update = 1 }"), "w.toml");
@@ -115,6 +121,13 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"mix = { read = 1 }", "mix = { read = 0 }",
                 "w.toml:13: the role does nothing: 'mix' needs an operation with a positive weight "
                 "(for example mix = { read = 0.5, update = 0.5 })"},
+        Refusal{"bytes = 100",
+                "bytes = 1_000_000\n[[phases]]\nkind = \"load\"\nname = \"big\"\n"
+                "load_batch = 1000",
+                "w.toml:9: a batch of 1000 entries of up to 1000008 bytes takes 953 MiB of memory, "
+                "more than 256 MiB (at most 268 entries fit)"},
+        Refusal{"mix = { read = 1 }", "mix = { batch = 1 }\nbatch_keys = 1000_000\nthreads = 2",
+                "accepted"},
         Refusal{"mix = { read = 1 }", "mix = { reed = 1 }",
                 "w.toml:13: unknown key 'reed' (did you mean 'read'?)"},
         Refusal{"mix = { read = 1 }",
@@ -216,13 +229,22 @@ warm_up = { policy = "steady", window_ms = 100 }
 [[phases.roles]]
 name = "a"
 threads = 2
-mix = { read = 1, update = 1, insert = 1, erase = 1, scan = 1, reverse_scan = 1, read_modify_write = 1, batch = 1, rollback = 1 }
 distribution = { kind = "hot-set", hot_fraction = 0.1, hot_probability = 0.9, scrambled = false }
 scan_entries_max = 50
 batch_keys = 5
 cpus = [0, 1]
 rate_per_s = 1000.5
 poisson = true
+[phases.roles.mix]
+read = 1
+update = 1
+insert = 1
+erase = 1
+scan = 1
+reverse_scan = 1
+read_modify_write = 1
+batch = 1
+rollback = 1
 [[phases.roles]]
 name = "b"
 mix = { read = 1 }
