@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "harness/measure/clock.h"
+#include "harness/trial/quit_mask.h"
 #include "workloads/stream.h"
 
 namespace assay {
@@ -97,6 +98,7 @@ void run_all(std::vector<std::unique_ptr<Loader>>& loaders, std::uint64_t keys,
       ended.notify_all();
     });
   {
+    const QuitGoesToWorkers quit_mask;
     std::unique_lock lock(mutex);
     while (!ended.wait_for(lock, std::chrono::milliseconds(100), [&] { return running == 0; })) {
       std::uint64_t loaded = 0;

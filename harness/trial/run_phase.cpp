@@ -7,6 +7,7 @@
 
 #include "harness/measure/pinning.h"
 #include "harness/trial/merge_figures.h"
+#include "harness/trial/quit_mask.h"
 
 namespace assay {
 namespace {
@@ -213,6 +214,7 @@ Result<SectionFigures> RunPhase::run(const Section& section, const OnFraction& p
   ++section_number_;
   gate_.notify_all();
   SectionFigures figures;
+  const QuitGoesToWorkers quit_mask;
   wait_for_measured(lock, section, start_ticks, progress, figures.steady);
   if (failure_) return fail(*failure_);
   std::uint64_t first = kNoDeadline;
