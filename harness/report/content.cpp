@@ -360,12 +360,15 @@ Content make_content(const ReportModel& model) {
   content.title = model.experiment;
   content.stamp = model.status == "registered" ? "REGISTERED" : "EXPLORATORY";
   if (model.mixed_durability) content.stamp += ", MIXED DURABILITY";
-  std::vector<std::string> names;
-  for (const Row& row : model.rows) {
-    if (!row.reference) names.push_back(row.arm);
+  content.question = model.question;
+  if (content.question.empty()) {
+    std::vector<std::string> names;
+    for (const Row& row : model.rows) {
+      if (!row.reference && !row.a_a_twin) names.push_back(row.arm);
+    }
+    content.question =
+        fmt::format("{} of {} on {}", model.metric, fmt::join(names, ", "), model.workload);
   }
-  content.question =
-      fmt::format("{} of {} on {}", model.metric, fmt::join(names, ", "), model.workload);
   content.headline = make_headline(model);
   content.table = make_table(model);
   for (const Comparison& comparison : model.comparisons) {

@@ -203,6 +203,9 @@ TEST_F(Report, the_twin_of_the_a_a_check_is_no_rival) {
   model.rows[0].a_a_twin = true;
   EXPECT_TRUE(make_content(model).headline.starts_with("sqlite leads"));
   EXPECT_TRUE(contains(row_title(model.rows[0]), "A/A"));
+  EXPECT_EQ(make_content(model).question, "throughput of sqlite, lmdb on durable-put");
+  model.question = "Which is faster?";
+  EXPECT_EQ(make_content(model).question, "Which is faster?");
 }
 
 TEST(InlineSvg, prefixes_ids_so_that_pictures_do_not_meet) {
