@@ -45,6 +45,11 @@ struct TomlState {
 
 [[nodiscard]] Result<std::shared_ptr<TomlState>> parse_toml_tree(std::string_view text,
                                                                  const std::string& file);
+/// A value as a message shows it.
+[[nodiscard]] std::string shown(const TomlNode& node);
+/// A hint: the nearest of `names`, or all of them; empty when there are none.
+[[nodiscard]] std::string did_you_mean(std::string_view given,
+                                       const std::vector<std::string_view>& names);
 /// One TOML value on its own, for overrides. Null when `text` is not one.
 [[nodiscard]] std::unique_ptr<TomlNode> parse_toml_value(std::string_view text);
 
