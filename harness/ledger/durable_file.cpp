@@ -58,7 +58,7 @@ Status write_durably(const std::string& path, std::string_view contents, Existin
   }
   if (!status || existing == Existing::refuse) ::unlink(temporary.c_str());
   if (!status) return status;
-  return sync_directory(folder_of(path));
+  return flush_directory(folder_of(path));
 }
 
 }  // namespace
@@ -95,7 +95,7 @@ Status make_directories_durably(const std::string& path) {
     made /= part;
     if (part.empty()) continue;
     if (::mkdir(made.c_str(), 0755) == 0) {
-      ASSAY_TRY(sync_directory(parent.empty() ? "." : parent.string()));
+      ASSAY_TRY(flush_directory(parent.empty() ? "." : parent.string()));
     } else if (errno != EEXIST) {
       return fail(system_error("cannot make the directory", errno).at(made.string()));
     }
@@ -106,7 +106,7 @@ Status make_directories_durably(const std::string& path) {
   return {};
 }
 
-Status sync_directory(const std::string& path) {
+Status flush_directory(const std::string& path) {
   const Descriptor directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (directory.get() < 0) return fail(system_error("cannot open the directory", errno).at(path));
   if (::fsync(directory.get()) != 0) {

@@ -23,7 +23,7 @@ namespace assay {
 [[nodiscard]] Status make_directories_durably(const std::string& path);
 
 /// fsync of a directory, so that names made or removed in it last.
-[[nodiscard]] Status sync_directory(const std::string& path);
+[[nodiscard]] Status flush_directory(const std::string& path);
 
 /// Folder of a path: "." for a bare name.
 [[nodiscard]] std::string folder_of(const std::string& path);

@@ -50,7 +50,7 @@ Result<LedgerWriter> LedgerWriter::open(const std::string& path) {
                     .at(path)
                     .hint("wait until it has ended, then run again"));
   }
-  if (!existed) ASSAY_TRY(sync_directory(folder_of(path)));
+  if (!existed) ASSAY_TRY(flush_directory(folder_of(path)));
   ASSAY_TRY(writer.load());
   return writer;
 }

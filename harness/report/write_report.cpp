@@ -66,7 +66,7 @@ Status exchange(const fs::path& made, const fs::path& target) {
     }
     fs::remove_all(made, ignored);
   }
-  return sync_directory(folder_of(target.string()));
+  return flush_directory(folder_of(target.string()));
 }
 
 }  // namespace
