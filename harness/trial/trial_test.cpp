@@ -181,6 +181,33 @@ TEST_F(Trial, warms_up_apart_from_the_timed_part) {
   EXPECT_EQ(phase.at("executed"), json::array({270}));
 }
 
+TEST_F(Trial, runs_a_cold_phase_in_a_fresh_process_with_its_files_out_of_the_cache) {
+  const std::string cold =
+      "[[phases]]\nkind = \"run\"\nname = \"cold\"\ncache = \"cold-files\"\noperations = 50\n"
+      "max_resident = 0.5\n[[phases.roles]]\nmix = { read = 1.0 }\n";
+  const json record = run(request("sqlite", kLoad + cold, "count = 5000"));
+  ASSERT_EQ(record.at("status"), "ok") << record.at("reason");
+  EXPECT_EQ(record.at("recovery_ns").size(), 2);  // the cold process and the validation
+  const json cache = phase_of(record, "cold").at("cache");
+  EXPECT_EQ(cache.at("policy"), "cold-files");
+  EXPECT_LE(cache.at("resident_fraction"), 0.5);
+}
+
+TEST_F(Trial, is_void_when_a_cold_phase_would_not_be_cold) {
+  const std::string cold =
+      "[[phases]]\nkind = \"run\"\nname = \"cold\"\ncache = \"cold-files\"\noperations = 50\n"
+      "max_resident = 0.0\n[[phases.roles]]\nmix = { read = 1.0 }\n";
+  // Opening SQLite reads at least the first page.
+  const json record = run(request("sqlite", kLoad + cold));
+  if (record.at("status") == "ok") {
+    EXPECT_EQ(phase_of(record, "cold").at("cache").at("resident_fraction"), 0.0);
+    return;
+  }
+  EXPECT_EQ(record.at("status"), "void");
+  EXPECT_NE(record.at("reason").get<std::string>().find("was to be cold"), std::string::npos)
+      << record.at("reason");
+}
+
 TEST_F(Trial, is_void_when_its_child_is_killed) {
   TrialRequest asked = request("crashing", kLoad + kRun);
   asked.arm.store = ASSAY_TEST_CRASHING_STORE;
