@@ -12,7 +12,6 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <utility>
 
 #include "adapters/opening.h"
 
@@ -424,8 +423,10 @@ void RawLog::prepare_next() {
   const std::size_t next = current_ + 1;
   if (next <= segments_.size() || preparing_ != 0) return;
   preparing_ = next;
-  preparer_ =
-      std::thread([this, next] { prepared_ = create_segment(next, options_.segment_bytes); });
+  preparer_ = std::thread([this, next] {
+    const Status status = create_segment(next, options_.segment_bytes);
+    if (!status) prepare_error_ = status.error();
+  });
 }
 
 Status RawLog::finish_preparing() {
@@ -433,7 +434,11 @@ Status RawLog::finish_preparing() {
   if (preparer_.joinable()) preparer_.join();
   const std::size_t number = preparing_;
   preparing_ = 0;
-  ASSAY_TRY(std::exchange(prepared_, Status{}));
+  if (prepare_error_) {
+    const Error error = *prepare_error_;
+    prepare_error_.reset();  // the next commit tries again
+    return fail(error);
+  }
   const Result<bool> opened = open_segment(number);
   if (!opened) return std::unexpected(opened.error());
   return {};

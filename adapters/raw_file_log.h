@@ -149,8 +149,8 @@ class RawLog {
   std::uint64_t image_at_ = 0;
 
   std::thread preparer_;
-  std::size_t preparing_ = 0;  // the segment that preparer_ makes, 0 = none
-  Status prepared_;
+  std::size_t preparing_ = 0;           // the segment that preparer_ makes, 0 = none
+  std::optional<Error> prepare_error_;  // of preparer_, read after it has ended
   Counters counters_;
 };
 
