@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <ostream>
 #include <random>
 #include <thread>
 
@@ -25,6 +26,12 @@ struct Case {
   KeyKind kind = KeyKind::bytes;
   DurabilityClass durability = DurabilityClass::process;
 };
+
+// GoogleTest would print the bytes, padding included.
+void PrintTo(const Case& one, std::ostream* out) {
+  *out << one.store << (one.kind == KeyKind::u64 ? ", u64 keys, " : ", bytes keys, ")
+       << to_string(one.durability);
+}
 
 std::string case_name(const ::testing::TestParamInfo<Case>& info) {
   std::string name = info.param.store + (info.param.kind == KeyKind::u64 ? "_u64" : "_bytes");
