@@ -40,7 +40,7 @@ extern const bool use_counter;
   return monotonic_raw_ns();
 }
 
-/// Conversion of tick differences, found once a process (takes about 10 ms the first time).
+/// Conversion of tick differences, found once a process (takes about 2 ms the first time).
 class TickScale {
  public:
   static const TickScale& get();
