@@ -17,6 +17,7 @@ namespace {
 using nlohmann::json;
 
 const json kNothing;
+constexpr double kForeignWallNsMin = 1e8;
 
 const json& member(const json& object, std::string_view key) {
   if (!object.is_object()) return kNothing;
@@ -259,14 +260,17 @@ std::vector<std::string> arm_warnings(const Plan& plan, const ArmSample& sample)
   std::size_t trends = 0;
   std::size_t cold = 0;
   double foreign_cpus = 0.0;
+  std::size_t long_enough = 0;
   double skipped = 0.0;
   for (const json& raw : sample.raws) {
     const json& phase = measured_figures(plan, raw);
     trends += member(member(phase, "trend"), "flagged") == true ? 1 : 0;
     cold += member(member(phase, "warm_up"), "reached") == false ? 1 : 0;
     const double wall_ns = number_at(phase, "wall_ns").value_or(0.0);
-    if (wall_ns > 0.0) {
+    // The kernel counts CPU time in steps of 10 ms: shorter phases say nothing.
+    if (wall_ns >= kForeignWallNsMin) {
       foreign_cpus += number_at(phase, "cpu.foreign_ns").value_or(0.0) / wall_ns;
+      ++long_enough;
     }
     skipped += number_at(phase, "open_loop.skipped").value_or(0.0);
   }
@@ -280,7 +284,8 @@ std::vector<std::string> arm_warnings(const Plan& plan, const ArmSample& sample)
   if (cold > 0) {
     warnings.push_back(fmt::format("{}: warm-up was not reached in {} of {} trials", arm, cold, n));
   }
-  const double mean_foreign = n == 0 ? 0.0 : foreign_cpus / static_cast<double>(n);
+  const double mean_foreign =
+      long_enough == 0 ? 0.0 : foreign_cpus / static_cast<double>(long_enough);
   if (mean_foreign > 0.25) {
     warnings.push_back(fmt::format("{}: other processes used {:.1f} CPUs on average meanwhile", arm,
                                    mean_foreign));

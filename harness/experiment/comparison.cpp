@@ -144,6 +144,14 @@ void judge_comparison(const Plan& plan, double p_adjusted, json& comparison) {
   comparison["sentence"] = sentence_of(plan, comparison);
 }
 
+void withhold_verdict(json& comparison) {
+  const Shown s = shown(comparison, true);
+  comparison["verdict"] = "void";
+  comparison["sentence"] =
+      fmt::format("not judged, the A/A gate was not passed: {} / {} = {} ({} to {}), n = {}",
+                  s.first, s.second, s.ratio, s.low, s.high, comparison["n"].get<std::uint64_t>());
+}
+
 json void_comparison(const Hypothesis& hypothesis, const std::string& why) {
   return {
       {"a", hypothesis.a},

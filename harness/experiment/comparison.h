@@ -22,6 +22,8 @@ namespace assay {
                                           const ArmSample& a, const ArmSample& b);
 /// Adds "p_adjusted", "verdict" and "sentence".
 void judge_comparison(const Plan& plan, double p_adjusted, nlohmann::json& comparison);
+/// Turns a judged comparison into one that was measured but may not be judged: the A/A gate failed.
+void withhold_verdict(nlohmann::json& comparison);
 /// A comparison that cannot be judged, with the reason.
 [[nodiscard]] nlohmann::json void_comparison(const Hypothesis& hypothesis, const std::string& why);
 

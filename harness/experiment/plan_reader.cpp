@@ -91,7 +91,7 @@ void read_metric(TomlTable& root, Metric& metric) {
         std::string(root.choice<std::string_view>("latency_percentile", "p50", kPercentiles));
   } else {
     for (const std::string_view key : {"latency_class", "latency_percentile"}) {
-      if (root.has(key)) root.reject(key, fmt::format("'{}' needs metric = \"latency\"", key));
+      if (root.take(key)) root.reject(key, fmt::format("'{}' needs metric = \"latency\"", key));
     }
   }
 }
@@ -107,7 +107,7 @@ void read_hypotheses(TomlTable& root, Declaration& declaration) {
     hypothesis.declared = true;
     if (hypothesis.kind == HypothesisKind::equivalence) {
       hypothesis.margin_percent = table.required_number("margin_percent", 0.001, 10'000.0);
-    } else if (table.has("margin_percent")) {
+    } else if (table.take("margin_percent")) {
       table.reject("margin_percent", "only kind = \"equivalence\" takes a margin");
     }
     declaration.plan.hypotheses.push_back(std::move(hypothesis));

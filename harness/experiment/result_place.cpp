@@ -96,7 +96,7 @@ Result<std::string> choose_ledger(const Plan& plan, const RunRequest& request,
                                   const RunIdentity& identity) {
   const fs::path tree(request.tree);
   if (request.registered) {
-    return (tree / "ledgers" / plan.name / kLedgerName).string();
+    return (tree / "ledgers" / plan.name / kLedgerName).lexically_normal().string();
   }
   std::error_code error;
   if (!request.out.empty()) {
@@ -109,7 +109,7 @@ Result<std::string> choose_ledger(const Plan& plan, const RunRequest& request,
     }
     return (out / kLedgerName).string();
   }
-  const fs::path runs = tree / "runs";
+  const fs::path runs = (tree / "runs").lexically_normal();
   if (!request.fresh) {
     std::string ledger = resumable_run(runs, plan.name, identity);
     if (!ledger.empty()) return ledger;
@@ -124,7 +124,7 @@ ResultPlace new_place(const Plan& plan, const RunRequest& request, const std::st
   place.ledger_path = ledger_path;
   place.base = base_of(request, ledger_path);
   const std::string id = new_result_id(digest);
-  const fs::path results = fs::path(request.tree) / "results" / plan.name;
+  const fs::path results = (fs::path(request.tree) / "results" / plan.name).lexically_normal();
   if (!request.registered) {
     // A second result in one folder (--out of a complete run) gets a folder of its own.
     std::error_code error;

@@ -98,6 +98,8 @@ Status Run::prepare() {
   digest_ = plan_digest(canonical_);
   provenance_ = services_.provenance(plan_);
   stream_digest_ = services_.stream_digest(plan_.workload, plan_.seed);
+  ASSAY_TRY(make_directories_durably(plan_.root));  // before any trace of the run is made
+  services_.remove_stale_trials(plan_.root);
   const RunIdentity identity = identity_of(digest_, provenance_);
   const auto ledger_path = choose_ledger(plan_, request_, identity);
   if (!ledger_path) return fail(ledger_path.error());
@@ -124,8 +126,6 @@ Status Run::begin_result(const LedgerRecord* resumed) {
   place_ = resumed != nullptr ? place_of(*resumed, request_, ledger_path)
                               : new_place(plan_, request_, ledger_path, digest_);
   ASSAY_TRY(make_directories_durably(place_.directory + "/trials"));
-  ASSAY_TRY(make_directories_durably(plan_.root));
-  services_.remove_stale_trials(plan_.root);
   state_.emplace(plan_, place_.result);
   if (resumed != nullptr) {
     state_->load(ledger_->records());

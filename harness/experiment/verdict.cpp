@@ -117,8 +117,9 @@ json a_a_of(const VerdictInput& input, const Samples& samples, bool judged) {
           {"sentence", "the same arm twice cannot be compared: " + why}};
 }
 
+/// `gate_passed` false: ratios are given, but nothing is judged from them.
 json make_comparisons(const VerdictInput& input, const Samples& samples,
-                      const std::string& void_reason) {
+                      const std::string& void_reason, bool gate_passed) {
   json comparisons = json::array();
   std::vector<double> p;
   std::vector<std::size_t> judged;
@@ -138,6 +139,7 @@ json make_comparisons(const VerdictInput& input, const Samples& samples,
   const std::vector<double> adjusted = stats::holm(p);
   for (std::size_t i = 0; i < judged.size(); ++i) {
     judge_comparison(input.plan, adjusted[i], comparisons[judged[i]]);
+    if (!gate_passed) withhold_verdict(comparisons[judged[i]]);
   }
   return comparisons;
 }
@@ -181,12 +183,11 @@ Result<json> make_verdict(const VerdictInput& input) {
   }
   std::vector<std::string> void_reasons = input.void_reasons;
   const json a_a = a_a_of(input, samples, void_reasons.empty());
-  if (a_a.is_object() && a_a["ratio"].is_number() && a_a["ok"] == false) {
-    void_reasons.push_back("A/A gate: " + a_a["sentence"].get<std::string>());
-  }
+  const std::string void_reason = void_reasons.empty() ? "" : void_reasons.front();
+  const bool gate_passed = !(a_a.is_object() && a_a["ratio"].is_number() && a_a["ok"] == false);
+  if (!gate_passed) void_reasons.push_back("A/A gate: " + a_a["sentence"].get<std::string>());
   const json rows = make_rows(input, samples);
-  const json comparisons =
-      make_comparisons(input, samples, void_reasons.empty() ? "" : void_reasons.front());
+  const json comparisons = make_comparisons(input, samples, void_reason, gate_passed);
   json smallest = unknown("no A/A arm was run");
   if (a_a.is_object()) {
     smallest = a_a["ratio"].is_number()

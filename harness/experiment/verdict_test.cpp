@@ -37,7 +37,8 @@ class Verdict : public FakeRun {
 };
 
 TEST_F(Verdict, gives_the_ratio_of_geometric_means_with_its_interval) {
-  const json verdict = judged("", {{"alpha", {100, 104, 98, 101}}, {"beta", {210, 200, 195, 205}}});
+  const json verdict =
+      judged("a_a = false\n", {{"alpha", {100, 104, 98, 101}}, {"beta", {210, 200, 195, 205}}});
   const json& one = verdict["comparisons"][0];
   const double expected = std::pow(100.0 * 104 * 98 * 101 / (210.0 * 200 * 195 * 205), 0.25);
   EXPECT_NEAR(one["ratio"].get<double>(), expected, 1e-9);
@@ -79,6 +80,8 @@ TEST_F(Verdict, is_void_when_the_a_a_interval_is_wider_than_the_effect) {
   EXPECT_NE(verdict["a_a"]["sentence"].get<std::string>().find("wider than the 10 %"),
             std::string::npos);
   EXPECT_EQ(verdict["comparisons"][0]["verdict"], "void");
+  EXPECT_TRUE(verdict["comparisons"][0]["ratio"].is_number());
+  EXPECT_TRUE(verdict["comparisons"][0]["sentence"].get<std::string>().starts_with("not judged"));
   const json wide = judged("effect_percent = 500\n", noisy);
   EXPECT_EQ(wide["outcome"], "judged");
   EXPECT_EQ(wide["a_a"]["ok"], true);
@@ -115,9 +118,10 @@ TEST_F(Verdict, adjusts_the_family_by_holm) {
 }
 
 TEST_F(Verdict, turns_the_direction_for_a_latency) {
-  const json verdict =
-      judged("metric = \"latency\"\nlatency_class = \"update\"\nlatency_percentile = \"p99\"\n",
-             {{"alpha", {100, 101, 99, 100}}, {"beta", {200, 201, 199, 200}}});
+  const json verdict = judged(
+      "a_a = false\nmetric = \"latency\"\nlatency_class = \"update\"\nlatency_percentile = "
+      "\"p99\"\n",
+      {{"alpha", {100, 101, 99, 100}}, {"beta", {200, 201, 199, 200}}});
   EXPECT_EQ(verdict["metric"], "latency p99 of update");
   EXPECT_EQ(verdict["unit"], "ns");
   const json& one = verdict["comparisons"][0];
@@ -129,7 +133,8 @@ TEST_F(Verdict, turns_the_direction_for_a_latency) {
 
 TEST_F(Verdict, finds_arms_equal_within_a_margin) {
   const std::string claim =
-      "[[hypotheses]]\na = \"alpha\"\nb = \"beta\"\nkind = \"equivalence\"\nmargin_percent = ";
+      "a_a = false\n[[hypotheses]]\na = \"alpha\"\nb = \"beta\"\nkind = "
+      "\"equivalence\"\nmargin_percent = ";
   const std::map<std::string, std::vector<double>> close = {{"alpha", {100, 101, 99, 100}},
                                                             {"beta", {101, 100, 100, 101}}};
   EXPECT_EQ(judged(claim + "5\n", close)["comparisons"][0]["verdict"], "equivalent");
