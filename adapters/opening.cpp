@@ -15,11 +15,12 @@
 namespace assay {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kMainFiles{{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kMainFiles{{
     {"sqlite", "store.sqlite"},
     {"lmdb", "data.mdb"},
     {"rocksdb", "CURRENT"},
     {"raw-file", "raw-000001.log"},
+    {"lode", "data"},
 }};
 
 Result<bool> exists(const std::string& path) {

@@ -50,7 +50,7 @@ struct Options {
   bool read_only = false;               ///< replays the log in memory and changes nothing
   KeyKind key_kind = KeyKind::bytes;    ///< of a new store; must match an existing one
   std::optional<LogMethod> log_method;  ///< of a new store; default: the fastest by a short probe
-  std::uint64_t log_segment_bytes = std::uint64_t{16} << 20;
+  std::uint64_t log_segment_bytes = std::uint64_t{8} << 20;
   std::size_t cache_bytes = std::size_t{64} << 20;     ///< pages of trees kept in memory
   std::size_t overlay_bytes = std::size_t{64} << 20;   ///< recent writes in memory before a flush
   std::uint64_t tree_bytes = std::uint64_t{64} << 20;  ///< payload of one tree, about

@@ -128,6 +128,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
                  std::size_t flushed_overlays);
   Status write_durable_root(const Runs& runs, Root root);
   void background_thread();
+  Status make_spare_segment();
   [[nodiscard]] Lsn log_needed() const;
   [[nodiscard]] bool flush_due() const;
 
@@ -192,6 +193,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   std::atomic<std::uint64_t> commits_{0};
   std::atomic<std::uint64_t> groups_{0};
   std::atomic<std::size_t> overlay_bytes_{0};
+  std::atomic<bool> spare_wanted_{false};         // a log segment, made in the background
   std::atomic<std::uint64_t> log_end_{0};         // LSN behind the last frame
   std::atomic<std::uint64_t> checkpoint_lsn_{0};  // from which the newest root replays
 

@@ -173,6 +173,20 @@ Status Engine::install(const Runs& runs, Sequence sequence, Lsn log_start, std::
   return status;
 }
 
+// Ahead of need and beside the commits, so that no commit waits for a segment to be filled with
+// zeros.
+Status Engine::make_spare_segment() {
+  if (!spare_wanted_.exchange(false) || poisoned_.load()) return {};
+  take_role();
+  const std::uint64_t slot = log_->segments().reserve_slot();
+  give_role();
+  LODE_TRY(log_->segments().create_spare(slot));
+  take_role();
+  log_->segments().add_spare(slot);
+  give_role();
+  return {};
+}
+
 // I8: the log from here on is needed by one of the two roots.
 Lsn Engine::log_needed() const {
   Lsn needed = roots_[newest_slot_]->root.log_start;
@@ -309,10 +323,10 @@ void Engine::background_thread() {
     }
     background_due_ = false;
     lock.unlock();
-    Status status;
+    Status status = make_spare_segment();
     {
       const std::lock_guard checkpoint_lock(checkpoint_mutex_);
-      if (flush_due()) status = flush_overlay();
+      if (status && flush_due()) status = flush_overlay();
       if (status) {
         auto merged = merge_once(false);
         if (!merged) status = std::unexpected(std::move(merged).error());

@@ -297,6 +297,11 @@ Status Engine::flush_group(bool sync, const std::function<void()>& change) {
   }
   if (group) groups_.fetch_add(1, std::memory_order_relaxed);
   log_end_.store(log_->end_lsn().value);
+  if (options_.background && log_->segments().spares() == 0 && !spare_wanted_.exchange(true)) {
+    const std::lock_guard lock(background_mutex_);
+    background_due_ = true;
+    background_wanted_.notify_one();
+  }
   {
     const std::lock_guard lock(sequencing_mutex_);
     publish(sealed);

@@ -13,8 +13,6 @@ namespace {
 
 constexpr std::string_view data_name = "data";
 constexpr std::string_view unfinished_name = "data.new";
-constexpr std::size_t initial_spares = 1;
-
 bool contains(const std::vector<std::string>& names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
@@ -303,8 +301,7 @@ Status Engine::replay() {
   roots_[newest_slot_]->root.epoch = epoch;
   checkpoint_lsn_.store(root.log_start.value);
   log_end_.store(recovered.end_lsn.value);
-  LODE_TRY(log_->segments().recycle_below(log_needed(), spare_segments));
-  return log_->segments().prepare_spares(initial_spares);
+  return log_->segments().recycle_below(log_needed(), spare_segments);
 }
 
 void Engine::start_threads() {

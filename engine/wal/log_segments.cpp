@@ -94,7 +94,7 @@ void LogSegments::adopt(const std::vector<Segment>& live, const std::vector<Segm
   }
 }
 
-Status LogSegments::create(std::uint64_t slot, std::uint64_t capacity) {
+Status LogSegments::create(std::uint64_t slot, std::uint64_t capacity) const {
   OpenMode create_mode;
   create_mode.create = true;
   LODE_ASSIGN(const auto file, disk_.open(segment_file_name(slot), create_mode));

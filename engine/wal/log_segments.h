@@ -45,8 +45,14 @@ class LogSegments {
   [[nodiscard]] const std::deque<Segment>& live() const { return live_; }
   [[nodiscard]] std::size_t spares() const { return spare_slots_.size(); }
 
+  /// A spare made while others go on using the log: reserve_slot(), then create_spare() beside
+  /// whatever else happens, then add_spare().
+  [[nodiscard]] std::uint64_t reserve_slot() { return next_slot_++; }
+  Status create_spare(std::uint64_t slot) const { return create(slot, capacity_); }
+  void add_spare(std::uint64_t slot) { spare_slots_.push_back(slot); }
+
  private:
-  Status create(std::uint64_t slot, std::uint64_t capacity);
+  Status create(std::uint64_t slot, std::uint64_t capacity) const;
   [[nodiscard]] OpenMode mode() const;
 
   Disk& disk_;

@@ -1,0 +1,383 @@
+#include "adapters/lode_store.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <string>
+#include <utility>
+
+#include "adapters/opening.h"
+#include "engine/lode.h"
+
+namespace assay {
+namespace {
+
+constexpr std::string_view kName = "lode";
+constexpr std::uint64_t kMaxKeyBytes = 1024;
+constexpr std::uint64_t kMaxValueBytes = std::uint64_t{1} << 30;
+constexpr std::uint64_t kMost = std::uint64_t{1} << 42;
+
+Error lode_error(std::string_view what, const lode::Error& error, const std::string& where) {
+  ErrorKind kind = ErrorKind::store;
+  if (error.kind == lode::ErrorKind::no_space) kind = ErrorKind::environment;
+  if (error.kind == lode::ErrorKind::unsupported) kind = ErrorKind::unsupported;
+  Error out(kind, fmt::format("lode: {}: {}: {}", what, lode::to_string(error.kind), error.what));
+  out.at(where);
+  if (error.kind == lode::ErrorKind::no_space) out.hint("free some space on the file system");
+  if (error.kind == lode::ErrorKind::locked) out.hint("close the other handle first");
+  return out;
+}
+
+/// The settings, as the engine takes them.
+struct Plan {
+  lode::Options options;
+  lode::Durability durability = lode::Durability::sync;
+};
+
+lode::Durability durability_of(const std::string& name) {
+  if (name == "window") return lode::Durability::window;
+  if (name == "buffered") return lode::Durability::buffered;
+  if (name == "volatile") return lode::Durability::volatile_;
+  return lode::Durability::sync;
+}
+
+std::string_view durability_name(lode::Durability durability) {
+  switch (durability) {
+    case lode::Durability::sync:
+      return "sync";
+    case lode::Durability::window:
+      return "window";
+    case lode::Durability::buffered:
+      return "buffered";
+    case lode::Durability::volatile_:
+      return "volatile";
+  }
+  return "unknown";
+}
+
+Result<Plan> plan_of(const Settings& settings, const OpenOptions& given) {
+  Plan plan;
+  // Two overlays may exist at a time, the active one and the one being flushed; each may grow to
+  // twice its size before commits wait. The cache takes the other half of the budget.
+  const std::uint64_t overlay =
+      std::clamp<std::uint64_t>(given.memory_bytes / 8, 1U << 20, 64U << 20);
+  struct Row {
+    const char* name;
+    CountRange range;
+  };
+  const auto count = [&](const Row& row) {
+    return count_setting(kName, settings, row.name, row.range);
+  };
+  const Result<std::uint64_t> cache =
+      count({"cache_bytes", {.least = 0, .most = kMost, .automatic = given.memory_bytes / 2}});
+  if (!cache) return std::unexpected(cache.error());
+  const Result<std::uint64_t> overlay_bytes =
+      count({"overlay_bytes", {.least = 1U << 16, .most = kMost, .automatic = overlay}});
+  if (!overlay_bytes) return std::unexpected(overlay_bytes.error());
+  const Result<std::uint64_t> segment =
+      count({"log_segment_bytes", {.least = 1U << 13, .most = 1U << 30, .automatic = 8U << 20}});
+  if (!segment) return std::unexpected(segment.error());
+  const Result<std::uint64_t> tree =
+      count({"tree_bytes", {.least = 1U << 16, .most = kMost, .automatic = 64U << 20}});
+  if (!tree) return std::unexpected(tree.error());
+  const Result<std::uint64_t> ratio =
+      count({"level_ratio", {.least = 2, .most = 64, .automatic = 8}});
+  if (!ratio) return std::unexpected(ratio.error());
+  const Result<std::uint64_t> delay =
+      count({"window_ms", {.least = 1, .most = 3'600'000, .automatic = 250}});
+  if (!delay) return std::unexpected(delay.error());
+  const Result<std::uint64_t> operations =
+      count({"window_operations", {.least = 1, .most = 1U << 30, .automatic = 200}});
+  if (!operations) return std::unexpected(operations.error());
+
+  plan.durability = durability_of(settings.at("durability"));
+  lode::Options& options = plan.options;
+  options.create = given.create;
+  options.key_kind = given.key_kind == KeyKind::u64 ? lode::KeyKind::u64 : lode::KeyKind::bytes;
+  const std::string& method = settings.at("log_method");
+  if (method == "fdatasync") options.log_method = lode::LogMethod::fdatasync;
+  if (method == "dsync") options.log_method = lode::LogMethod::dsync;
+  if (method == "direct-dsync") options.log_method = lode::LogMethod::direct_dsync;
+  options.cache_bytes = *cache;
+  options.overlay_bytes = *overlay_bytes;
+  options.log_segment_bytes = *segment;
+  options.tree_bytes = *tree;
+  options.level_ratio = static_cast<unsigned>(*ratio);
+  options.window_delay = std::chrono::milliseconds(*delay);
+  options.window_operations = *operations;
+  return plan;
+}
+
+class LodeStore;
+
+class LodeSession final : public Session {
+ public:
+  explicit LodeSession(LodeStore& store);
+  ~LodeSession() override;
+
+  Result<bool> get(std::string_view key, std::string_view& value) override;
+  Status put(std::string_view key, std::string_view value) override;
+  Status erase(std::string_view key) override;
+  Status apply(std::span<const Mutation> mutations) override;
+  Status rollback(std::span<const Mutation> mutations) override;
+  Result<std::uint64_t> scan(const ScanRange& range, ScanSink& sink) override;
+
+ private:
+  Status commit(std::string_view what);
+
+  LodeStore& store_;
+  const std::string& where_;
+  const EntryLimits& limits_;
+  lode::WriteBatch batch_;
+  std::string value_;
+};
+
+class LodeStore final : public Store {
+ public:
+  LodeStore(const OpenOptions& options, Plan plan, const Capabilities& capabilities,
+            std::unique_ptr<lode::Store> engine)
+      : Store(options.directory),
+        limits_(std::string(kName), capabilities, options.key_kind),
+        plan_(std::move(plan)),
+        engine_(std::move(engine)) {}
+
+  Result<std::unique_ptr<Session>> session() override {
+    return std::make_unique<LodeSession>(*this);
+  }
+  Status sync() override { return outcome("sync", engine_->sync()); }
+  Status checkpoint() override { return outcome("checkpoint", engine_->checkpoint()); }
+  Status settle() override { return outcome("drain", engine_->drain()); }
+  std::map<std::string, double> counters() const override {
+    return engine_ ? engine_->statistics() : std::map<std::string, double>{};
+  }
+  Result<Settings> effective_settings() override;
+  Status close() override;
+
+ private:
+  friend class LodeSession;
+  [[nodiscard]] Status outcome(std::string_view what, const lode::Status& status) const {
+    if (status) [[likely]]
+      return {};
+    return fail(lode_error(what, status.error(), directory_));
+  }
+
+  const EntryLimits limits_;
+  const Plan plan_;
+  std::unique_ptr<lode::Store> engine_;
+  std::atomic<int> sessions_{0};
+};
+
+// ---- session ----
+
+LodeSession::LodeSession(LodeStore& store)
+    : store_(store), where_(store.directory_), limits_(store.limits_) {
+  store_.sessions_.fetch_add(1);
+}
+
+LodeSession::~LodeSession() {
+  store_.sessions_.fetch_sub(1);
+}
+
+Result<bool> LodeSession::get(std::string_view key, std::string_view& value) {
+  const lode::Result<bool> found = store_.engine_->get(key, value_);
+  if (!found) return fail(lode_error("get", found.error(), where_));
+  if (*found) value = value_;
+  return *found;
+}
+
+Status LodeSession::commit(std::string_view what) {
+  const auto receipt = store_.engine_->commit(batch_, store_.plan_.durability);
+  if (receipt) [[likely]]
+    return {};
+  return fail(lode_error(what, receipt.error(), where_));
+}
+
+Status LodeSession::put(std::string_view key, std::string_view value) {
+  if (!limits_.accepts(key, value)) return fail(limits_.refusal(key, value));
+  batch_.clear();
+  batch_.put(key, value);
+  return commit("put");
+}
+
+Status LodeSession::erase(std::string_view key) {
+  if (!limits_.accepts(key)) return fail(limits_.refusal(key, {}));
+  batch_.clear();
+  batch_.erase(key);
+  return commit("erase");
+}
+
+Status LodeSession::apply(std::span<const Mutation> mutations) {
+  batch_.clear();
+  for (const Mutation& mutation : mutations) {
+    if (!limits_.accepts(mutation.key, mutation.value)) {
+      return fail(limits_.refusal(mutation.key, mutation.value));
+    }
+    if (mutation.kind == Mutation::Kind::put) {
+      batch_.put(mutation.key, mutation.value);
+    } else {
+      batch_.erase(mutation.key);
+    }
+  }
+  if (batch_.empty()) return {};
+  return commit("batch");
+}
+
+Status LodeSession::rollback(std::span<const Mutation> mutations) {
+  lode::Transaction transaction = store_.engine_->begin();
+  for (const Mutation& mutation : mutations) {
+    if (!limits_.accepts(mutation.key, mutation.value)) {
+      return fail(limits_.refusal(mutation.key, mutation.value));
+    }
+    if (mutation.kind == Mutation::Kind::put) {
+      transaction.put(mutation.key, mutation.value);
+    } else {
+      transaction.erase(mutation.key);
+    }
+  }
+  transaction.rollback();
+  return {};
+}
+
+Result<std::uint64_t> LodeSession::scan(const ScanRange& range, ScanSink& sink) {
+  lode::Cursor at = store_.engine_->snapshot().cursor();
+  if (range.backward) {
+    if (range.to_end) {
+      at.seek_last();
+    } else {
+      at.seek_at_or_below(range.last);
+    }
+  } else if (range.from_start) {
+    at.seek_first();
+  } else {
+    at.seek(range.first);
+  }
+  std::uint64_t visited = 0;
+  while (at.valid()) {
+    if (range.backward ? !range.from_start && at.key() < range.first
+                       : !range.to_end && at.key() > range.last) {
+      break;
+    }
+    const lode::Result<std::string_view> value = at.value();
+    if (!value) return fail(lode_error("scan", value.error(), where_));
+    ++visited;
+    if (!sink.entry(at.key(), *value) || visited == range.limit) break;
+    if (range.backward) {
+      at.prev();
+    } else {
+      at.next();
+    }
+  }
+  ASSAY_TRY(store_.outcome("scan", at.status()));
+  return visited;
+}
+
+// ---- store ----
+
+Result<Settings> LodeStore::effective_settings() {
+  const lode::Options& options = plan_.options;
+  Settings settings;
+  settings["durability"] = durability_name(plan_.durability);
+  settings["log_method"] = lode::to_string(engine_->log_method());
+  settings["log_segment_bytes"] = std::to_string(options.log_segment_bytes);
+  settings["cache_bytes"] = std::to_string(options.cache_bytes);
+  settings["overlay_bytes"] = std::to_string(options.overlay_bytes);
+  settings["tree_bytes"] = std::to_string(options.tree_bytes);
+  settings["level_ratio"] = std::to_string(options.level_ratio);
+  settings["window_ms"] = std::to_string(options.window_delay.count());
+  settings["window_operations"] = std::to_string(options.window_operations);
+  return settings;
+}
+
+Status LodeStore::close() {
+  if (!engine_) return {};
+  if (sessions_.load() != 0) {
+    return fail(Error(ErrorKind::store, "lode: closed while sessions are open").at(directory_));
+  }
+  const lode::Status closed = engine_->close();
+  engine_.reset();
+  return outcome("close", closed);
+}
+
+// ---- driver ----
+
+class LodeDriver final : public Driver {
+ public:
+  std::string name() const override { return std::string(kName); }
+  std::string version() const override { return std::string(lode::version()); }
+
+  Capabilities capabilities() const override {
+    Capabilities can;
+    can.ordered = can.rollback = can.atomic_batches = can.concurrent_writers = true;
+    can.larger_than_memory = true;
+    can.durability = {DurabilityClass::volatile_, DurabilityClass::process,
+                      DurabilityClass::power_prefix, DurabilityClass::power_last,
+                      DurabilityClass::power};
+    can.max_key_bytes = kMaxKeyBytes;
+    can.max_value_bytes = kMaxValueBytes;
+    return can;
+  }
+
+  std::vector<Setting> settings(DurabilityClass durability) const override {
+    const std::string source = "engine/lode.h";
+    const std::string mode = durability == DurabilityClass::volatile_      ? "volatile"
+                             : durability == DurabilityClass::process      ? "buffered"
+                             : durability == DurabilityClass::power_prefix ? "window"
+                                                                           : "sync";
+    return {
+        {"durability",
+         mode,
+         "sync is durable when acknowledged; window is at most window_operations behind; buffered "
+         "survives the process; volatile promises nothing until the next durable commit",
+         source,
+         {"sync", "window", "buffered", "volatile"}},
+        {"log_method",
+         "fdatasync",
+         "fixed, so that trials do not differ; probe times the methods when the store is created",
+         source,
+         {"fdatasync", "dsync", "direct-dsync", "probe"}},
+        {"log_segment_bytes",
+         "auto",
+         "auto: 8 MiB, written ahead with zeros and recycled",
+         source,
+         {}},
+        {"cache_bytes", "auto", "auto: half of the memory budget", source, {}},
+        {"overlay_bytes",
+         "auto",
+         "auto: an eighth of the memory budget, 1 to 64 MiB; flushed into trees beyond",
+         source,
+         {}},
+        {"tree_bytes", "auto", "auto: 64 MiB of payload a tree", source, {}},
+        {"level_ratio", "auto", "auto: 8 runs of a level are merged into the next", source, {}},
+        {"window_ms", "auto", "auto: 250 ms until a flush starts in window mode", source, {}},
+        {"window_operations",
+         "auto",
+         "auto: 200 operations not yet durable in window mode",
+         source,
+         {}},
+    };
+  }
+
+  Result<std::unique_ptr<Store>> open(const OpenOptions& options) const override {
+    const Result<Settings> settings = resolve_settings(*this, options.durability, options.settings);
+    if (!settings) return std::unexpected(settings.error());
+    Result<Plan> plan = plan_of(*settings, options);
+    if (!plan) return std::unexpected(plan.error());
+    const Result<bool> there = find_store(kName, options);
+    if (!there) return std::unexpected(there.error());
+    auto engine = lode::Store::open(options.directory, plan->options);
+    if (!engine) return fail(lode_error("open", engine.error(), options.directory));
+    return std::make_unique<LodeStore>(options, std::move(*plan), capabilities(),
+                                       std::move(*engine));
+  }
+};
+
+}  // namespace
+
+const Driver& lode_driver() {
+  static const LodeDriver driver;
+  return driver;
+}
+
+}  // namespace assay
