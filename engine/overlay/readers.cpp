@@ -3,6 +3,7 @@
 #include <thread>
 
 #include "engine/base/check.h"
+#include "engine/base/mutation.h"
 
 namespace lode {
 
@@ -72,7 +73,7 @@ void Reclaimer::retire(void* object, std::size_t bytes, Generation birth, Genera
 
 void Reclaimer::free_or_park(const Retired& retired) {
   const auto pin = readers_.newest_pin_below(retired.death);
-  if (pin && *pin >= retired.birth) {
+  if (pin && *pin >= retired.birth && !LODE_MUTATED("snapshot-not-respected")) {
     parked_[*pin].push_back(retired);
   } else {
     free_(retired.object, retired.bytes);

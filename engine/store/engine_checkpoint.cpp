@@ -3,6 +3,7 @@
 
 #include "engine/base/check.h"
 #include "engine/base/crc32c.h"
+#include "engine/base/mutation.h"
 #include "engine/store/engine.h"
 #include "engine/store/owned_extents.h"
 
@@ -49,7 +50,8 @@ Status Engine::freeze() {
     next->active = std::make_shared<RadixTrie>(readers_);
     next->active->begin_generation(edit_generation_);
     shape_ = std::move(next);
-    frozen_sequence_ = last_sequence_;
+    frozen_sequence_ =
+        LODE_MUTATED("checkpoint-claims-one-more") ? last_sequence_ + 1 : last_sequence_;
     overlay_bytes_.store(0, std::memory_order_relaxed);
   });
   frozen_lsn_ = log_->end_lsn();
@@ -72,7 +74,8 @@ Status Engine::flush_overlay() {
   for (const FrozenOverlay& frozen : shape->frozen) {
     sources.push_back(std::make_unique<OverlayCursor>(frozen.root));
   }
-  MergeCursor source(std::move(sources), shape->runs.empty());
+  MergeCursor source(std::move(sources),
+                     shape->runs.empty() || LODE_MUTATED("tombstone-dropped-in-flush"));
   LODE_ASSIGN(auto trees, build_trees(source));
   Runs runs = shape->runs;
   if (!trees.empty()) {
@@ -127,16 +130,18 @@ Status Engine::write_durable_root(const Runs& runs, Root root) {
     manifest_bytes_ += stream.written_bytes();
   }
   // From here on an error leaves the medium in a state that only recovery can read (I9).
-  if (auto status = data_->sync(); !status) {
-    poison(status.error());
-    return status;
+  Status synced;
+  if (!LODE_MUTATED("root-before-its-data")) synced = data_->sync();
+  if (!synced) {
+    poison(synced.error());
+    return synced;
   }
-  const std::size_t slot = roots_[newest_slot_] ? 1 - newest_slot_ : newest_slot_;
+  const std::size_t slot = LODE_MUTATED("root-over-the-newest") ? newest_slot_ : 1 - newest_slot_;
   root.generation = roots_[newest_slot_]->root.generation + 1;
   root.next_tree = next_tree_;
   LODE_CHECK(root.sequence >= roots_[newest_slot_]->root.sequence, "I7: roots only advance");
   Status status = write_root(*data_, slot, root);
-  if (status) status = data_->sync();
+  if (status && !LODE_MUTATED("root-without-sync")) status = data_->sync();
   if (!status) {
     poison(status.error());
     return status;
@@ -145,6 +150,9 @@ Status Engine::write_durable_root(const Runs& runs, Root root) {
   durable.root = root;
   roots_[slot] = std::move(durable);  // what only the overwritten root needed is free now (I8)
   newest_slot_ = slot;
+  if (LODE_MUTATED("pages-of-the-older-root-reused") && roots_[1 - slot]) {
+    roots_[1 - slot]->runs.clear();
+  }
   return {};
 }
 
@@ -191,7 +199,9 @@ Status Engine::make_spare_segment() {
 Lsn Engine::log_needed() const {
   Lsn needed = roots_[newest_slot_]->root.log_start;
   const auto& other = roots_[1 - newest_slot_];
-  if (other) needed = std::min(needed, other->root.log_start);
+  if (other && !LODE_MUTATED("log-of-the-older-root-recycled")) {
+    needed = std::min(needed, other->root.log_start);
+  }
   return needed;
 }
 
@@ -279,7 +289,7 @@ Result<bool> Engine::merge_once(bool everything) {
     }
   }
   // I13: a tombstone goes only when nothing is below that it could hide.
-  const bool drop_tombstones = last == runs.size();
+  const bool drop_tombstones = last == runs.size() || LODE_MUTATED("tombstone-dropped-in-merge");
   const Runs inputs(runs.begin() + static_cast<std::ptrdiff_t>(first),
                     runs.begin() + static_cast<std::ptrdiff_t>(last));
   LODE_ASSIGN(auto trees, merge_trees(inputs, drop_tombstones));

@@ -3,6 +3,7 @@
 #include <set>
 
 #include "engine/base/check.h"
+#include "engine/base/mutation.h"
 #include "engine/store/batch.h"
 #include "engine/store/engine.h"
 
@@ -73,7 +74,8 @@ Status Engine::admit(std::uint64_t operations) {
   std::call_once(window_started_,
                  [this] { window_thread_ = std::thread([this] { window_thread(); }); });
   std::unique_lock lock(flush_mutex_);
-  while (window_admitted_ - window_durable_ + operations > options_.window_operations) {
+  while (window_admitted_ - window_durable_ + operations > options_.window_operations &&
+         !LODE_MUTATED("window-without-limit")) {
     if (poisoned_.load()) return std::unexpected(poisoned_error(ErrorKind::poisoned));
     window_full_ = true;
     window_wanted_.notify_one();
@@ -140,7 +142,8 @@ Result<Receipt> Engine::commit(const WriteBatch& batch, Durability durability,
       LODE_TRY(flush_until(last, false));
       continue;
     }
-    if (condition) status = condition({shape_->active->root(), shape_});
+    if (condition && !LODE_MUTATED("conflicts-not-checked"))
+      status = condition({shape_->active->root(), shape_});
     if (status) status = apply(batch.encoded_, last_sequence_ + 1);
     if (!status) {
       lock.unlock();
@@ -160,7 +163,7 @@ Result<Receipt> Engine::commit(const WriteBatch& batch, Durability durability,
   }
   commits_.fetch_add(1, std::memory_order_relaxed);
   if (durability == Durability::sync) {
-    LODE_TRY(flush_until(sequence, true));
+    LODE_TRY(flush_until(sequence, !LODE_MUTATED("acknowledged-before-sync")));
     return Receipt{sequence.value, true};
   }
   if (durability == Durability::buffered || buffered > volatile_buffer_bytes) {
@@ -208,6 +211,7 @@ Status Engine::apply(std::string_view encoded, Sequence sequence) {
       case OperationKind::erase_range:
       case OperationKind::erase_from:
         for (const std::string& key : ranges[range]) {
+          if (LODE_MUTATED("range-erase-forgets-a-key") && &key == &ranges[range].back()) continue;
           overlay.put(key, EntryKind::tombstone, {}, sequence);
         }
         for (auto own = own_keys.lower_bound(operation->key);
@@ -226,7 +230,8 @@ Status Engine::apply(std::string_view encoded, Sequence sequence) {
 }
 
 Engine::Sealed Engine::seal(bool always) {
-  if (edited_ || always) {
+  if ((edited_ || always) &&
+      !(LODE_MUTATED("published-without-sealing") && published_ > 0 && !always)) {
     ++edit_generation_;
     shape_->active->begin_generation(edit_generation_);
     edited_ = false;
@@ -292,8 +297,8 @@ Status Engine::flush_group(bool sync, const std::function<void()>& change) {
   Status status = log_->write(flushing_, sync);
   flushing_.clear();
   if (!status) {
-    poison(status.error());
-    return status;
+    if (!LODE_MUTATED("failed-flush-forgotten")) poison(status.error());
+    if (!LODE_MUTATED("failed-flush-forgotten")) return status;
   }
   if (group) groups_.fetch_add(1, std::memory_order_relaxed);
   log_end_.store(log_->end_lsn().value);
@@ -308,7 +313,8 @@ Status Engine::flush_group(bool sync, const std::function<void()>& change) {
   }
   const std::lock_guard lock(flush_mutex_);
   written_ = std::max(written_, sealed.sequence);
-  if (log_->durable_lsn() == log_->end_lsn()) {  // I6: durable only over the contiguous prefix
+  if (log_->durable_lsn() == log_->end_lsn() ||
+      LODE_MUTATED("written-taken-for-durable")) {  // I6: durable only over the contiguous prefix
     durable_ = std::max(durable_, sealed.sequence);
     window_durable_ = std::max(window_durable_, window_sequenced);
   }

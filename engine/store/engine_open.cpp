@@ -4,6 +4,7 @@
 
 #include "engine/base/check.h"
 #include "engine/base/crc32c.h"
+#include "engine/base/mutation.h"
 #include "engine/store/batch.h"
 #include "engine/store/engine.h"
 #include "engine/store/owned_extents.h"
@@ -95,7 +96,7 @@ Status Engine::open_files() {
   // that was killed may have left a rename unsynced.
   if (!options_.read_only) {
     LODE_TRY(data_->sync());
-    LODE_TRY(disk_->sync_directory());
+    if (!LODE_MUTATED("creation-without-directory-sync")) LODE_TRY(disk_->sync_directory());
   }
   pool_ = std::make_unique<PagePool>(*data_, options_.cache_bytes);
   return {};
@@ -112,7 +113,7 @@ Status Engine::remove_unfinished_creation(const std::vector<std::string>& names)
     if (count < segment_data_offset + frame_header_bytes) continue;
     LODE_ASSIGN(const auto header, decode_segment_header(block.bytes()));
     FrameHeader frame;
-    if (header && header->serial != 0 &&
+    if (!LODE_MUTATED("orphaned-log-removed") && header && header->serial != 0 &&
         inspect_frame(block.bytes().first(count).subspan(segment_data_offset), header->store_id,
                       frame) != FrameState::zero) {
       return fail(ErrorKind::corruption, disk_->name() + "/data is missing, but " + name +
@@ -144,13 +145,14 @@ Status Engine::create() {
     const AlignedBuffer zeros(root_slots * page_bytes);
     LODE_TRY(file->write_at(zeros.bytes(), 0));
     LODE_TRY(write_root(*file, 0, root));
-    LODE_TRY(file->sync());
+    if (!LODE_MUTATED("creation-without-sync")) LODE_TRY(file->sync());
   }
   LogWriter log(*disk_, root.store_id, root.log_method,
                 options_.log_segment_bytes / direct_alignment * direct_alignment);
   LODE_TRY(log.start(Epoch(1), Lsn(0), 0));
   LODE_TRY(disk_->sync_directory());
   LODE_TRY(disk_->rename(unfinished_name, data_name));
+  if (LODE_MUTATED("creation-without-directory-sync")) return {};
   return disk_->sync_directory();
 }
 
@@ -168,6 +170,7 @@ Status Engine::load_roots() {
   std::optional<Error> error;
   bool chosen = false;
   for (const std::size_t slot : {*newest, 1 - *newest}) {
+    if (chosen && LODE_MUTATED("older-root-not-claimed")) break;
     if (!slots.root[slot]) continue;
     const Root& root = *slots.root[slot];
     DurableRoot durable;
@@ -210,7 +213,7 @@ Status Engine::load_roots() {
   auto shape = std::make_shared<Shape>(*shape_);
   shape->runs = roots_[newest_slot_]->runs;
   shape_ = std::move(shape);
-  if (options_.read_only) return {};
+  if (options_.read_only || LODE_MUTATED("cached-root-trusted")) return {};
   // As with the log's last frames: a root that was read may be in the page cache only, and taken
   // for clean. What it names was durable before it was written (I7).
   LODE_TRY(write_root(*data_, newest_slot_, roots_[newest_slot_]->root));
@@ -295,7 +298,8 @@ Status Engine::replay() {
       std::make_unique<LogWriter>(*disk_, root.store_id, log_method_,
                                   options_.log_segment_bytes / direct_alignment * direct_alignment);
   log_->segments().adopt(recovered.live, recovered.reusable, recovered.free_slots);
-  const Epoch epoch(std::max(recovered.last_epoch.value, root.epoch.value) + 1);
+  const Epoch epoch(std::max(recovered.last_epoch.value, root.epoch.value) +
+                    (LODE_MUTATED("epoch-used-again") ? 0 : 1));
   LODE_TRY(log_->start(epoch, recovered.end_lsn, recovered.chain));
   // The epoch travels with the next root, so that it never falls back when segments are recycled.
   roots_[newest_slot_]->root.epoch = epoch;

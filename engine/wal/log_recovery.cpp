@@ -4,6 +4,7 @@
 
 #include "engine/base/check.h"
 #include "engine/base/coding.h"
+#include "engine/base/mutation.h"
 
 namespace lode {
 namespace {
@@ -61,7 +62,8 @@ Status Recovery::find_segments() {
     }
     if (header.serial == 0) {
       LODE_ASSIGN(const std::uint64_t size, file->size());
-      if (header.complete && size == segment_data_offset + header.capacity) {
+      if ((header.complete || LODE_MUTATED("unfinished-segment-reused")) &&
+          size == segment_data_offset + header.capacity) {
         found_.reusable.push_back({*slot, header});
       } else {
         found_.free_slots.push_back(*slot);
@@ -114,15 +116,18 @@ Result<bool> Recovery::walk(std::size_t index, ConstBytes frames) {
     const ConstBytes rest = frames.subspan(at - segment.first_lsn);
     FrameHeader frame;
     const FrameState state = inspect_frame(rest, store_id_, frame);
-    if (state != FrameState::intact) {
+    if (state != FrameState::intact &&
+        !(state == FrameState::bad_checksum && LODE_MUTATED("torn-frame-accepted"))) {
       LODE_TRY(cut(index, rest, std::string(to_string(state))));
       return false;
     }
-    if (frame.epoch != segment.epoch || frame.lsn != at) {
+    if ((frame.epoch != segment.epoch || frame.lsn != at) &&
+        !LODE_MUTATED("stale-frame-accepted")) {
       LODE_TRY(cut(index, rest, "frame of an earlier use of the segment"));
       return false;
     }
-    if (frame.chain != found_.chain || frame.first_sequence != found_.last_sequence + 1) {
+    if ((frame.chain != found_.chain || frame.first_sequence != found_.last_sequence + 1) &&
+        !LODE_MUTATED("broken-chain-accepted")) {
       return fail(ErrorKind::corruption,
                   "the frame" + at_lsn(at) + " does not continue the frame before it");
     }
@@ -143,7 +148,7 @@ Result<bool> Recovery::walk(std::size_t index, ConstBytes frames) {
 Status Recovery::cut(std::size_t index, ConstBytes rest, std::string reason) {
   const Lsn at = found_.end_lsn;
   const SegmentHeader& segment = found_.live[index].header;
-  if (index + 1 < found_.live.size()) {
+  if (index + 1 < found_.live.size() && !LODE_MUTATED("later-segment-no-proof")) {
     return fail(ErrorKind::corruption, "durable log frame" + at_lsn(at) + " of " +
                                            segment_file_name(found_.live[index].slot) +
                                            " is damaged: " + reason);
@@ -154,7 +159,7 @@ Status Recovery::cut(std::size_t index, ConstBytes rest, std::string reason) {
     FrameHeader later;
     if (inspect_frame(rest.subspan(offset), store_id_, later) != FrameState::intact) continue;
     if (later.epoch != segment.epoch || later.lsn != at + offset) continue;
-    if (later.synced_lsn > at) {
+    if (later.synced_lsn > at && !LODE_MUTATED("later-frame-no-proof")) {
       return fail(ErrorKind::corruption, "log frame" + at_lsn(at) + " is damaged (" + reason +
                                              "), and the frame" + at_lsn(later.lsn) +
                                              " proves that it was durable");
@@ -183,7 +188,8 @@ Status Recovery::check_nameless_segments(Epoch epoch) {
            offset += frame_alignment) {
         if (load<std::uint32_t>(bytes.data() + offset) != frame_magic) continue;
         FrameHeader frame;
-        if (inspect_frame(bytes.subspan(offset), store_id_, frame) == FrameState::intact &&
+        if (!LODE_MUTATED("damaged-header-taken-for-free") &&
+            inspect_frame(bytes.subspan(offset), store_id_, frame) == FrameState::intact &&
             frame.epoch >= epoch && frame.lsn >= found_.end_lsn) {
           return fail(ErrorKind::corruption, "the header of " + name +
                                                  " is damaged; the segment holds the frame" +
@@ -201,7 +207,7 @@ Status Recovery::check_nameless_segments(Epoch epoch) {
 // (I6). So what no later frame proves to be durable is written once more, with the same bytes, and
 // synced.
 Status Recovery::rewrite_unproven(const Segment& segment, ConstBytes frames) {
-  if (read_only_ || proven_ >= found_.end_lsn) return {};
+  if (read_only_ || proven_ >= found_.end_lsn || LODE_MUTATED("cached-frames-trusted")) return {};
   const std::uint64_t from = proven_ - segment.header.first_lsn;
   const std::uint64_t to = found_.end_lsn - segment.header.first_lsn;
   LODE_ASSIGN(const auto file, disk_.open(segment_file_name(segment.slot), {}));

@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "engine/base/check.h"
+#include "engine/base/mutation.h"
 
 namespace lode {
 namespace {
@@ -105,8 +106,8 @@ Status LogSegments::create(std::uint64_t slot, std::uint64_t capacity) const {
   header.capacity = capacity;
   encode_segment_header(header, block.data());
   LODE_TRY(file->write_at(block.bytes(), 0));
-  LODE_TRY(file->sync());
-  LODE_TRY(disk_.sync_directory());
+  if (!LODE_MUTATED("segment-made-without-sync")) LODE_TRY(file->sync());
+  if (!LODE_MUTATED("segment-made-without-directory-sync")) LODE_TRY(disk_.sync_directory());
   // Need not be durable itself: whoever reads it knows that the syncs above succeeded.
   header.complete = true;
   encode_segment_header(header, block.data());
@@ -152,7 +153,9 @@ Result<std::unique_ptr<File>> LogSegments::activate(Epoch epoch, Lsn first_lsn, 
   const AlignedBuffer block(segment_data_offset);
   encode_segment_header(segment.header, block.data());
   LODE_TRY(file->write_at(block.bytes(), 0));
-  if (method_ == LogMethod::fdatasync) LODE_TRY(file->sync());
+  if (method_ == LogMethod::fdatasync && !LODE_MUTATED("segment-header-without-sync")) {
+    LODE_TRY(file->sync());
+  }
   live_.push_back(segment);
   return file;
 }

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "engine/base/check.h"
+#include "engine/base/mutation.h"
 
 namespace lode {
 
@@ -38,7 +39,7 @@ Status LogWriter::start(Epoch epoch, Lsn lsn, std::uint32_t chain) {
 
 Status LogWriter::sync_file() {
   if (method_ == LogMethod::fdatasync) {
-    LODE_TRY(file_->sync());
+    if (!LODE_MUTATED("log-sync-left-out")) LODE_TRY(file_->sync());
     counters_.barriers.fetch_add(1, std::memory_order_relaxed);
   }
   synced_lsn_ = end_lsn_;
@@ -46,7 +47,9 @@ Status LogWriter::sync_file() {
 }
 
 Status LogWriter::rotate(std::uint64_t frame_bytes) {
-  if (file_ && synced_lsn_ < end_lsn_) LODE_TRY(sync_file());  // I2
+  if (file_ && synced_lsn_ < end_lsn_ && !LODE_MUTATED("rotation-without-sync")) {
+    LODE_TRY(sync_file());  // I2
+  }
   LODE_ASSIGN(file_, segments_.activate(epoch_, end_lsn_, chain_, frame_bytes));
   segment_start_ = end_lsn_;
   segment_capacity_ = segments_.live().back().header.capacity;
@@ -83,7 +86,7 @@ Status LogWriter::write_frame(FrameBuffer& buffer) {
   header.epoch = epoch_;
   header.lsn = end_lsn_;
   header.first_sequence = buffer.first_sequence_;
-  header.synced_lsn = synced_lsn_;
+  header.synced_lsn = LODE_MUTATED("frame-claims-too-much") ? end_lsn_ : synced_lsn_;
   header.commits = buffer.commits_;
   LODE_CHECK(header.synced_lsn <= header.lsn, "I4: a frame claims no more than is durable");
   encode_frame_header(header, store_id_, buffer.buffer_.data());
@@ -108,7 +111,7 @@ Status LogWriter::write_frame(FrameBuffer& buffer) {
 
 Status LogWriter::write(FrameBuffer& buffer, bool sync) {
   if (failed_) return fail(ErrorKind::poisoned, "an earlier write of the log failed");
-  failed_ = true;  // until all of this has succeeded (I9)
+  failed_ = !LODE_MUTATED("log-write-tried-again");  // until all of this has succeeded (I9)
   if (!buffer.empty()) LODE_TRY(write_frame(buffer));
   if (sync && synced_lsn_ < end_lsn_) LODE_TRY(sync_file());
   failed_ = false;
