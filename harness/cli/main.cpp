@@ -10,27 +10,13 @@ int main(int argc, char** argv) {
   CLI::App app{"assay: is it faster, really, and does it keep what it acknowledged?", "assay"};
   app.require_subcommand(1);
   cli::Invocation invocation;
-#ifdef ASSAY_VERB_WORKLOAD
   cli::add_workload(app, invocation);
-#endif
-#ifdef ASSAY_VERB_STORE
   cli::add_store(app, invocation);
-#endif
-#ifdef ASSAY_VERB_RUN
   cli::add_run(app, invocation);
-#endif
-#ifdef ASSAY_VERB_COMPARE
   cli::add_compare(app, invocation);
-#endif
-#ifdef ASSAY_VERB_PLOT
   cli::add_plot(app, invocation);
-#endif
-#ifdef ASSAY_VERB_REPORT
   cli::add_report(app, invocation);
-#endif
-#ifdef ASSAY_VERB_WORKER
   cli::add_worker(app, invocation);
-#endif
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
