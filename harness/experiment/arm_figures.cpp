@@ -206,12 +206,16 @@ const json& measured_figures(const Plan& plan, const json& raw) {
 std::optional<double> throughput_of(const Plan& plan, const json& raw) {
   const json& phase = measured_figures(plan, raw);
   if (plan.design == Design::windows) {
-    std::vector<double> windows;
+    double log_sum = 0.0;
+    double count = 0.0;
     for (const json& one : member(phase, "windows")) {
-      if (one.is_number()) windows.push_back(one.get<double>());
+      const double rate = one.is_number() ? one.get<double>() : 0.0;
+      if (!(rate > 0.0)) return std::nullopt;
+      log_sum += std::log(rate);
+      count += 1.0;
     }
-    if (windows.empty()) return std::nullopt;
-    return median_of(std::move(windows));
+    if (count == 0.0) return std::nullopt;
+    return std::exp(log_sum / count);
   }
   return number_at(phase, "throughput_per_s");
 }

@@ -60,7 +60,7 @@ nlohmann::json to_json(const Plan& plan) {
            {{"operations", plan.windows.operations},
             {"windows", plan.windows.windows},
             {"idle_cpu_fraction_max", plan.windows.max_idle_cpu_fraction},
-            {"value_of_a_set", "median"}}}};
+            {"value_of_a_set", "geometric mean"}}}};
 }
 
 std::string plan_digest(const nlohmann::json& canonical) {
