@@ -8,7 +8,8 @@ namespace {
 
 std::size_t log_files(SimDisk& disk) {
   std::size_t count = 0;
-  for (const std::string& name : disk.list().value()) {
+  const std::vector<std::string> names = disk.list().value();  // a range-for over the temporary would dangle
+  for (const std::string& name : names) {
     if (name.starts_with("log-")) ++count;
   }
   return count;
