@@ -127,7 +127,8 @@ std::optional<Error> impossible_metric(const Workload& workload, const Metric& m
 DurabilityClass reference_durability(DurabilityClass wanted, const Driver& driver) {
   DurabilityClass best = wanted;
   bool found = false;
-  for (const DurabilityClass claimed : driver.capabilities().durability) {
+  const Capabilities can = driver.capabilities();  // held: a range's temporaries end early
+  for (const DurabilityClass claimed : can.durability) {
     if (claimed <= wanted && (!found || claimed > best)) {
       best = claimed;
       found = true;

@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include "adapters/registry.h"
+#include "harness/experiment/order.h"
 #include "harness/experiment/plan.h"
 #include "harness/experiment/plan_check.h"
 #include "workloads/toml_reader.h"
@@ -315,6 +316,15 @@ Status resolve_hypotheses(Declaration& declaration) {
   return {};
 }
 
+void note_unbalanced_blocks(Plan& plan) {
+  const std::size_t rows = williams_rows(plan.arms.size()).size();
+  if (plan.design != Design::blocks || plan.trials % rows == 0) return;
+  plan.notes.push_back(
+      fmt::format("{} blocks are no multiple of the {} rows of Williams' design for {} arms: which "
+                  "arm follows which is balanced only roughly",
+                  plan.trials, rows, plan.arms.size()));
+}
+
 Result<Plan> read_plan(TomlDocument& document, const std::string& file,
                        const PlanEnvironment& environment) {
   TomlTable root = document.root();
@@ -329,6 +339,7 @@ Result<Plan> read_plan(TomlDocument& document, const std::string& file,
   ASSAY_TRY(resolve_hypotheses(declaration));  // before the twin and the references join the arms
   ASSAY_TRY(add_a_a(declaration, root));
   ASSAY_TRY(add_references(declaration, root, environment));
+  note_unbalanced_blocks(declaration.plan);
   return std::move(declaration.plan);
 }
 

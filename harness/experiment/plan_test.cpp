@@ -177,6 +177,21 @@ TEST_F(PlanFile, takes_windows_only_with_their_design) {
       "same figure");
 }
 
+TEST_F(PlanFile, notes_blocks_that_cannot_be_balanced) {
+  const std::string arms = "[[arms]]\nstore = \"alpha\"\n[[arms]]\nstore = \"beta\"\n";
+  EXPECT_TRUE(read("design = \"blocks\"\ntrials = 10\n" + head() + arms).notes.empty());
+  const Plan odd = read("design = \"blocks\"\ntrials = 12\n" + head() + arms);
+  ASSERT_EQ(odd.notes.size(), 1U);
+  EXPECT_SAYS(odd.notes[0], "12 blocks are no multiple of the 10 rows");
+}
+
+TEST_F(PlanFile, gives_a_reference_the_strongest_class_it_claims) {
+  stores_.driver("null").can_.durability = {DurabilityClass::volatile_, DurabilityClass::process};
+  const Plan plan = read(head() + "[[arms]]\nstore = \"alpha\"\n");
+  EXPECT_EQ(plan.find_arm("null")->durability, DurabilityClass::process);
+  EXPECT_EQ(plan.find_arm("raw-file")->durability, DurabilityClass::power);
+}
+
 TEST_F(PlanFile, applies_overrides_to_the_workload) {
   const Plan plan = read(head() +
                          "[[arms]]\nstore = \"alpha\"\n[workload_overrides]\n"

@@ -184,8 +184,12 @@ Result<json> make_verdict(const VerdictInput& input) {
   std::vector<std::string> void_reasons = input.void_reasons;
   const json a_a = a_a_of(input, samples, void_reasons.empty());
   const std::string void_reason = void_reasons.empty() ? "" : void_reasons.front();
-  const bool gate_passed = !(a_a.is_object() && a_a["ratio"].is_number() && a_a["ok"] == false);
-  if (!gate_passed) void_reasons.push_back("A/A gate: " + a_a["sentence"].get<std::string>());
+  // A twin without a value shows nothing: a gate that was asked for and cannot be looked at is
+  // shut.
+  const bool gate_passed = a_a.is_null() || a_a["ok"] == true;
+  if (!gate_passed && void_reasons.empty()) {
+    void_reasons.push_back("A/A gate: " + a_a["sentence"].get<std::string>());
+  }
   const json rows = make_rows(input, samples);
   const json comparisons = make_comparisons(input, samples, void_reason, gate_passed);
   json smallest = unknown("no A/A arm was run");

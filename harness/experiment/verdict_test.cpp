@@ -200,6 +200,20 @@ TEST_F(Verdict, does_not_judge_an_arm_without_a_figure) {
   EXPECT_TRUE(row(outcome->verdict, "beta")["geometric_mean"].contains("unknown"));
 }
 
+TEST_F(Verdict, is_withheld_when_the_a_a_arm_itself_has_no_figure) {
+  change_ = [](const TrialRequest& trial, json& raw) -> Status {
+    if (trial.arm.name == "alpha-again") {
+      raw["phases"][0]["throughput_per_s"] = {{"unknown", "lost"}};
+    }
+    return {};
+  };
+  const auto outcome = run(plan());
+  ASSERT_TRUE(outcome) << outcome.error().message();
+  EXPECT_EQ(outcome->end, RunEnd::void_experiment);
+  EXPECT_EQ(outcome->verdict["comparisons"][0]["verdict"], "void");
+  EXPECT_NE(outcome->verdict["void_reasons"].dump().find("A/A gate"), std::string::npos);
+}
+
 TEST_F(Verdict, is_readable_by_google_benchmark_tools) {
   const json verdict = judged("", {{"alpha", {1e6, 1e6, 1e6, 1e5}}});
   const json out = google_benchmark_json(verdict, {{"cpu", {{"logical", 2}}}});
