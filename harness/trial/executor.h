@@ -152,6 +152,9 @@ class OperationLoop {
 
   [[nodiscard]] Executor& executor() { return executor_; }
   [[nodiscard]] LatencyRecorder& recorder() { return recorder_; }
+  /// An error when the stream ended before its declared end (a trace whose file is gone or
+  /// changed).
+  [[nodiscard]] Status stream_status() const { return stream_->status(); }
   /// Operations acknowledged since the loop was made.
   [[nodiscard]] std::uint64_t executed() const { return executed_; }
 

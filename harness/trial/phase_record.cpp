@@ -10,50 +10,6 @@
 namespace assay {
 namespace {
 
-std::string_view name_of(PhaseKind kind) {
-  switch (kind) {
-    case PhaseKind::load:
-      return "load";
-    case PhaseKind::run:
-      return "run";
-    case PhaseKind::restart:
-      return "restart";
-    case PhaseKind::sync:
-      return "sync";
-    case PhaseKind::checkpoint:
-      return "checkpoint";
-    case PhaseKind::settle:
-      return "settle";
-  }
-  return "?";
-}
-
-std::string_view name_of(WarmUpPolicy policy) {
-  switch (policy) {
-    case WarmUpPolicy::none:
-      return "none";
-    case WarmUpPolicy::fixed:
-      return "fixed";
-    case WarmUpPolicy::steady:
-      return "steady";
-  }
-  return "?";
-}
-
-std::string_view name_of(CachePolicy policy) {
-  switch (policy) {
-    case CachePolicy::as_is:
-      return "as-is";
-    case CachePolicy::warm:
-      return "warm";
-    case CachePolicy::cold_files:
-      return "cold-files";
-    case CachePolicy::cold:
-      return "cold";
-  }
-  return "?";
-}
-
 nlohmann::json class_record(const Histogram& histogram, bool with_buckets) {
   nlohmann::json record{{"count", histogram.count()},
                         {"mean_ns", histogram.mean()},
@@ -110,7 +66,7 @@ nlohmann::json trend_record(const std::vector<double>& rates) {
 }
 
 nlohmann::json cache_record(const Phase& phase, const CacheFigures& figures) {
-  nlohmann::json record{{"policy", name_of(phase.cache)}};
+  nlohmann::json record{{"policy", to_string(phase.cache)}};
   record["resident_fraction"] = figures.resident_fraction
                                     ? nlohmann::json(*figures.resident_fraction)
                                     : unknown_figure(figures.why_unknown);
@@ -120,7 +76,7 @@ nlohmann::json cache_record(const Phase& phase, const CacheFigures& figures) {
 
 nlohmann::json phase_record(const Phase& phase, const PhaseFigures& figures) {
   nlohmann::json record{{"name", phase.name},
-                        {"kind", name_of(phase.kind)},
+                        {"kind", to_string(phase.kind)},
                         {"timed", phase.timed},
                         {"wall_ns", figures.wall_ns},
                         {"operations", figures.operations},
@@ -147,7 +103,7 @@ nlohmann::json phase_record(const Phase& phase, const PhaseFigures& figures) {
     record["open_loop"] = {{"lag_max_ns", figures.open_loop.lag_ns_max},
                            {"late", figures.open_loop.late},
                            {"skipped", figures.open_loop.skipped}};
-  record["warm_up"] = {{"policy", name_of(phase.warm_up.policy)},
+  record["warm_up"] = {{"policy", to_string(phase.warm_up.policy)},
                        {"operations", figures.warm_up.operations},
                        {"wall_ns", figures.warm_up.wall_ns},
                        {"reached", figures.warm_up.reached}};

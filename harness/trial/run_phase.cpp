@@ -142,6 +142,8 @@ void RunPhase::execute(Worker& worker, const Section& section, std::uint64_t sta
   worker.end_ticks = ticks_now();
   worker.operations = done;
   if (worker.loop->executor().failure()) note_failure(*worker.loop->executor().failure());
+  // A stream that was cut short must not pass for a phase that was quick.
+  if (const Status whole = worker.loop->stream_status(); !whole) note_failure(whole.error());
 }
 
 void RunPhase::note_failure(Error error) {

@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <map>
 #include <mutex>
 #include <string>
@@ -173,6 +176,24 @@ TEST(RunningAPhase, in_windows_adds_the_windows_up) {
   const PhaseFigures figures = phase.finish();
   EXPECT_EQ(figures.operations, 100);
   EXPECT_EQ(figures.wall_ns, wall_ns);
+}
+
+TEST(RunningAPhase, of_a_trace_that_goes_away_is_an_error_and_not_a_short_phase) {
+  std::string folder = (std::filesystem::temp_directory_path() / "assay-run-phase-XXXXXX").string();
+  ASSERT_NE(::mkdtemp(folder.data()), nullptr);
+  const std::string path = folder + "/ops.trace";
+  std::ofstream(path) << "1 update 00 10\n2 update 01 10\n";
+  const Result<Workload> workload = parse_workload(
+      "name = \"small\"\n[keys]\ncount = 300\nkind = \"bytes\"\nbytes = 8\n[values]\nbytes = 24\n"
+      "[[phases]]\nkind = \"run\"\ntrace = \"" +
+          path + "\"\n[[phases.roles]]\nname = \"replay\"\n",
+      "small.toml");
+  ASSERT_TRUE(workload) << workload.error().message();
+  std::filesystem::remove_all(folder);
+  MapStore store;
+  RunPhase phase(store, *workload, kSeed, 0);
+  ASSERT_TRUE(phase.start());
+  EXPECT_FALSE(phase.run(phase.timed_section()));
 }
 
 TEST(RunningAPhase, reports_a_refused_pin_as_an_error) {

@@ -56,7 +56,7 @@ using OnProgress = std::function<void(const Progress&)>;
                                                const OnProgress& progress = {});
 
 struct WindowPlan {
-  std::uint64_t operations = 10;  ///< a window
+  std::uint64_t operations = 10;  ///< a thread in one window
   std::uint64_t windows = 20;     ///< an arm
   std::uint64_t seed = 1;         ///< of the order
   /// Void when an idle arm used more than this share of one CPU while another one was active.

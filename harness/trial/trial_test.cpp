@@ -337,6 +337,17 @@ TEST_F(Trial, in_windows_lets_one_arm_work_at_a_time) {
   expect_clean();
 }
 
+TEST_F(Trial, in_windows_refuses_an_open_loop) {
+  const std::string paced =
+      "[[phases]]\nkind = \"run\"\nduration_ms = 200\n"
+      "[[phases.roles]]\nname = \"paced\"\nrate_per_s = 1000.0\nmix = { read = 1.0 }\n";
+  const Result<std::vector<json>> records =
+      run_window_set({request("null", kLoad + paced)}, {}, stop_);
+  ASSERT_FALSE(records);
+  EXPECT_EQ(records.error().kind(), ErrorKind::bad_input);
+  EXPECT_NE(records.error().message().find("open loop"), std::string::npos);
+}
+
 TEST_F(Trial, in_windows_is_void_as_a_set_when_one_arm_dies) {
   std::vector<TrialRequest> arms{request("null", kLoad + kRun), request("crashing", kLoad + kRun)};
   arms[1].arm.store = ASSAY_TEST_CRASHING_STORE;

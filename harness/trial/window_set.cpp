@@ -63,6 +63,13 @@ Status WindowSet::add(const TrialRequest& request) {
     return fail(ErrorKind::bad_input,
                 fmt::format("workload \"{}\" replays a trace, which cannot be cut into windows",
                             workload.name));
+  for (const Role& role : workload.phases[measured].roles)
+    if (role.arrival.rate_per_s > 0.0)
+      return fail(
+          ErrorKind::bad_input,
+          fmt::format("role \"{}\" of workload \"{}\" is an open loop: its intended starts would "
+                      "pass by while other arms have their windows",
+                      role.name, workload.name));
   member->stream_digest = stream_digest(workload, request.seed);
   // The windows say how much is done, so the streams of the phase must have no end of their own.
   workload.phases[measured].operations = 0;
