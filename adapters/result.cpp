@@ -45,7 +45,9 @@ std::unexpected<Error> fail(ErrorKind kind, std::string what) {
   return std::unexpected(Error(kind, std::move(what)));
 }
 
-std::unexpected<Error> fail(Error error) { return std::unexpected(std::move(error)); }
+std::unexpected<Error> fail(Error error) {
+  return std::unexpected(std::move(error));
+}
 
 Error system_error(std::string what, int code) {
   return {ErrorKind::environment, std::move(what) + ": " + std::generic_category().message(code)};

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cerrno>
 #include <filesystem>
 #include <utility>
@@ -46,7 +47,7 @@ Result<Footprint> directory_footprint(const std::string& directory) {
   std::error_code code;
   std::filesystem::recursive_directory_iterator entries(directory, code);
   for (; !code && entries != std::filesystem::end(entries); entries.increment(code)) {
-    struct stat info {};
+    struct stat info{};
     if (::lstat(entries->path().c_str(), &info) != 0) {
       if (errno == ENOENT) continue;  // a store may remove files while we walk
       return fail(system_error("cannot stat a file of the store", errno).at(entries->path()));
@@ -56,11 +57,14 @@ Result<Footprint> directory_footprint(const std::string& directory) {
     footprint.apparent_bytes += static_cast<std::uint64_t>(info.st_size);
     footprint.allocated_bytes += static_cast<std::uint64_t>(info.st_blocks) * 512;
   }
-  if (code) return fail(system_error("cannot list the store's directory", code.value()).at(directory));
+  if (code)
+    return fail(system_error("cannot list the store's directory", code.value()).at(directory));
   return footprint;
 }
 
-Result<Footprint> Store::footprint() const { return directory_footprint(directory_); }
+Result<Footprint> Store::footprint() const {
+  return directory_footprint(directory_);
+}
 
 Result<Settings> resolve_settings(const Driver& driver, DurabilityClass durability,
                                   const Settings& given) {
@@ -75,16 +79,25 @@ Result<Settings> resolve_settings(const Driver& driver, DurabilityClass durabili
     const auto setting = std::ranges::find(known, name, &Setting::name);
     if (setting == known.end()) {
       const std::string near = nearest_name(name, names);
-      return fail(Error(ErrorKind::bad_input, fmt::format("{} has no setting \"{}\"", driver.name(), name))
-                      .hint(near.empty() ? fmt::format("valid: {}", fmt::join(names, ", "))
-                                         : fmt::format("did you mean \"{}\"?", near)));
+      return fail(
+          Error(ErrorKind::bad_input, fmt::format("{} has no setting \"{}\"", driver.name(), name))
+              .hint(near.empty() ? fmt::format("valid: {}", fmt::join(names, ", "))
+                                 : fmt::format("did you mean \"{}\"?", near)));
     }
-    if (!setting->choices.empty() && std::ranges::find(setting->choices, value) == setting->choices.end()) {
-      return fail(Error(ErrorKind::bad_input, fmt::format("{}: \"{}\" is not a value of setting \"{}\"",
-                                                          driver.name(), value, name))
-                      .hint(fmt::format("valid: {}", fmt::join(setting->choices, ", "))));
+    // Stores' manuals write FULL, full and Full for the same thing.
+    const auto choice = std::ranges::find_if(setting->choices, [&value](const std::string& valid) {
+      return std::ranges::equal(valid, value, [](char a, char b) {
+        return std::tolower(static_cast<unsigned char>(a)) ==
+               std::tolower(static_cast<unsigned char>(b));
+      });
+    });
+    if (!setting->choices.empty() && choice == setting->choices.end()) {
+      return fail(
+          Error(ErrorKind::bad_input, fmt::format("{}: \"{}\" is not a value of setting \"{}\"",
+                                                  driver.name(), value, name))
+              .hint(fmt::format("valid: {}", fmt::join(setting->choices, ", "))));
     }
-    resolved[name] = value;
+    resolved[name] = setting->choices.empty() ? value : *choice;
   }
   return resolved;
 }

@@ -60,6 +60,11 @@ TEST(ResolvedSettings, are_those_of_the_class_with_the_given_ones_on_top) {
   EXPECT_NE(value.error().message().find("valid: full, off"), std::string::npos);
 }
 
+TEST(ResolvedSettings, take_a_choice_in_any_case_of_letters_and_keep_the_stores_own) {
+  EXPECT_EQ(resolve_settings(OneSetting(), DurabilityClass::power, {{"sync", "OFF"}}).value(),
+            (Settings{{"bytes", "auto"}, {"sync", "off"}}));
+}
+
 TEST(DirectoryFootprint, counts_regular_files_below_a_directory) {
   const FreshDirectory directory;
   std::filesystem::create_directory(directory.path() + "/sub");

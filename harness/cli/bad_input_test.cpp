@@ -2,7 +2,9 @@
 // documented exit status, and leaves nothing behind.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
+#include <vector>
 
 #include "harness/cli/command_line.h"
 
@@ -103,7 +105,7 @@ TEST_F(BadInput, an_unknown_setting_is_told_with_the_nearest_name) {
 TEST_F(BadInput, a_setting_with_an_impossible_value_is_told_with_the_valid_ones) {
   expect_one_message(assay("compare --stores sqlite,lmdb --workload durable-put "
                            "--set sqlite.synchronous=MAYBE"),
-                     2, {"MAYBE", "FULL"});
+                     2, {"MAYBE", "full"});
 }
 
 TEST_F(BadInput, more_pins_than_processors_are_refused) {
@@ -111,7 +113,9 @@ TEST_F(BadInput, more_pins_than_processors_are_refused) {
   const Finished run =
       assay("compare --stores sqlite,lmdb --workload ./own.toml --trials 2 --root bench");
   EXPECT_TRUE(run.status == 2 || run.status == 7) << run.status << run.err;
-  EXPECT_NE(run.err.find("4095"), std::string::npos) << run.err;
+  EXPECT_TRUE(run.err.find("4095") != std::string::npos ||
+              run.err.find("3 pins on") != std::string::npos)
+      << run.err;
   EXPECT_FALSE(std::filesystem::exists(directory_ / "runs"));
 }
 
@@ -141,9 +145,10 @@ TEST_F(BadInput, an_unknown_key_of_an_experiment_is_told_with_file_and_line) {
 }
 
 TEST_F(BadInput, arms_of_unequal_durability_are_refused) {
-  write_file(directory_ / "tiny.toml",
-             "name = \"tiny\"\nworkload = \"durable-put\"\n[[arms]]\nstore = \"sqlite\"\ndurability "
-             "= \"power\"\n[[arms]]\nstore = \"lmdb\"\ndurability = \"process\"\n");
+  write_file(
+      directory_ / "tiny.toml",
+      "name = \"tiny\"\nworkload = \"durable-put\"\n[[arms]]\nstore = \"sqlite\"\ndurability "
+      "= \"power\"\n[[arms]]\nstore = \"lmdb\"\ndurability = \"process\"\n");
   expect_one_message(assay("run tiny.toml"), 2, {"tiny.toml", "mixed_durability"});
 }
 

@@ -1,12 +1,12 @@
 // Runs the built assay command as a user does; for the end-to-end tests only.
 #pragma once
 
+#include <sys/wait.h>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <string>
-#include <sys/wait.h>
 
 #include <gtest/gtest.h>
 
@@ -45,8 +45,9 @@ class EndToEnd : public ::testing::Test {
   Finished shell(const std::string& line) const {
     const std::string out = (directory_ / ".stdout").string();
     const std::string err = (directory_ / ".stderr").string();
-    const std::string whole = "cd '" + directory_.string() + "' && assay() { '" ASSAY_COMMAND
-                              "' \"$@\"; } && { " + line + "; } >'" + out + "' 2>'" + err + "'";
+    const std::string whole = "cd '" + directory_.string() +
+                              "' && assay() { '" ASSAY_COMMAND "' \"$@\"; } && { " + line +
+                              "; } >'" + out + "' 2>'" + err + "'";
     const int code = std::system(("bash -c " + quoted(whole)).c_str());  // NOLINT(cert-env33-c)
     return {WIFEXITED(code) ? WEXITSTATUS(code) : 128 + WTERMSIG(code), read_file(out),
             read_file(err)};

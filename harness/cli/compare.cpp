@@ -1,4 +1,6 @@
 // assay compare: an exploratory experiment from flags.
+#include <algorithm>
+#include <array>
 #include <filesystem>
 #include <memory>
 
@@ -30,14 +32,28 @@ std::string arm_name(const std::string& store) {
   return std::filesystem::path(store).stem().string();
 }
 
-/// "workload.keys.count=1000" goes to the workload, "sqlite.cache_bytes=1" to that store's arm.
+/// The first part of a workload's key, so that "keys.count=1000" needs no "workload." before it.
+bool names_workload_key(std::string_view part) {
+  constexpr std::array<std::string_view, 6> kTop = {
+      "keys", "values", "phases", "measured_phase", "memory_bytes", "best_effort"};
+  return std::ranges::find(kTop, part) != kTop.end();
+}
+
+/// "keys.count=1000" or "workload.keys.count=1000" goes to the workload, "sqlite.cache_bytes=1" to
+/// that store's arm.
 Status assign(const std::string& assignment, const CompareOptions& options,
               nlohmann::json& declaration) {
   const std::size_t dot = assignment.find('.');
   const std::size_t equals = assignment.find('=');
+  if (equals != std::string::npos &&
+      names_workload_key(std::string_view(assignment).substr(0, std::min(dot, equals)))) {
+    declaration["workload_overrides"][assignment.substr(0, equals)] = assignment.substr(equals + 1);
+    return {};
+  }
   if (dot == std::string::npos || equals == std::string::npos || dot > equals) {
     return fail(Error(ErrorKind::bad_input, fmt::format("--set {} is no assignment", assignment))
-                    .hint("write --set workload.KEY=VALUE or --set STORE.SETTING=VALUE"));
+                    .hint("write --set keys.count=1000 (a key of the workload) or --set "
+                          "STORE.SETTING=VALUE"));
   }
   const std::string target = assignment.substr(0, dot);
   const std::string key = assignment.substr(dot + 1, equals - dot - 1);
@@ -111,8 +127,9 @@ void add_compare(CLI::App& app, Invocation& invocation) {
   verb->add_option("--name", options->name, "name of the run's folder below runs/");
   verb->add_option("--durability", options->durability,
                    "volatile, process, power-prefix, power-last or power");
-  verb->add_option("--set", options->assignments,
-                   "workload.KEY=VALUE or STORE.SETTING=VALUE; may be repeated")
+  verb->add_option(
+          "--set", options->assignments,
+          "a workload's KEY=VALUE (keys.count=1000) or STORE.SETTING=VALUE; may be repeated")
       ->allow_extra_args(false);
   verb->add_option("--trials", options->trials, "trials an arm (or blocks, or sets)");
   verb->add_option("--seed", options->seed, "seed of streams and order");

@@ -49,6 +49,8 @@ struct Declaration {
 };
 
 std::unexpected<Error> refuse(Error error, const TomlTable& table, std::string_view key) {
+  // A plug-in's path is the place of its own fault; the plan's line must not hide it.
+  if (!error.where().empty()) error.in(error.where());
   return fail(error.at(table.where(key)));
 }
 
