@@ -1,6 +1,8 @@
 #include "harness/trial/cpu_pins.h"
 
 #include <algorithm>
+#include <iterator>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -33,6 +35,19 @@ Status check_cpus(const Workload& workload) {
                     .hint(fmt::format("usable: {}", fmt::join(*usable, ", "))));
   }
   return {};
+}
+
+ParentElsewhere::ParentElsewhere(const Workload& workload) {
+  const std::vector<int> declared = declared_cpus(workload);
+  Result<std::vector<int>> usable = allowed_cpus();
+  if (declared.empty() || !usable) return;
+  std::vector<int> others;
+  std::ranges::set_difference(*usable, declared, std::back_inserter(others));
+  if (!others.empty() && pin_thread(others)) before_ = std::move(*usable);
+}
+
+ParentElsewhere::~ParentElsewhere() {
+  if (!before_.empty()) static_cast<void>(pin_thread(before_));
 }
 
 }  // namespace assay

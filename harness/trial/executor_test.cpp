@@ -5,6 +5,8 @@
 #include <map>
 #include <string>
 
+#include "harness/measure/pinning.h"
+#include "harness/trial/cpu_pins.h"
 #include "harness/trial/phase_record.h"
 #include "harness/trial/run_phase.h"
 #include "harness/trial/worker_request.h"
@@ -189,6 +191,30 @@ TEST(TrendOfAPhase, is_flagged_when_the_rate_rises_steadily_and_not_when_it_is_f
   EXPECT_TRUE(trend_record({1.0, 2.0}).at("p").contains("unknown"));
 }
 
+TEST(ParentOfATrial, keeps_off_the_pinned_cpus_and_comes_back) {
+  const Result<std::vector<int>> before = allowed_cpus();
+  ASSERT_TRUE(before) << before.error().message();
+  Workload workload = small("mix = { read = 1.0 }");
+  {
+    const ParentElsewhere unpinned(workload);
+    EXPECT_TRUE(unpinned.before().empty());
+  }
+  workload.phases[1].roles[0].cpus = {before->front()};
+  {
+    const ParentElsewhere elsewhere(workload);
+    const Result<std::vector<int>> now = allowed_cpus();
+    ASSERT_TRUE(now);
+    if (before->size() == 1) {
+      EXPECT_EQ(*now, *before);  // there is nowhere else
+    } else {
+      EXPECT_EQ(elsewhere.before(), *before);
+      EXPECT_EQ(now->size(), before->size() - 1);
+      EXPECT_NE(now->front(), before->front());
+    }
+  }
+  EXPECT_EQ(*allowed_cpus(), *before);
+}
+
 TEST(WorkerRequests, come_back_from_json_as_they_were) {
   WorkerRequest request;
   request.task = WorkerTask::validate;
@@ -197,10 +223,12 @@ TEST(WorkerRequests, come_back_from_json_as_they_were) {
   request.workload = small("mix = { read = 1.0 }");
   request.seed = 77;
   request.executed = {{1, {5, 6}}};
+  request.cpus = {0, 3};
   const Result<WorkerRequest> back = worker_request_from_json(to_json(request));
   ASSERT_TRUE(back) << back.error().message();
   EXPECT_EQ(to_json(*back), to_json(request));
   EXPECT_EQ(back->executed.at(0).operations, (std::vector<std::uint64_t>{5, 6}));
+  EXPECT_EQ(back->cpus, (std::vector<int>{0, 3}));
 }
 
 }  // namespace

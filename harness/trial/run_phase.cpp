@@ -42,6 +42,23 @@ std::optional<double> relative_slope_per_s(const std::vector<double>& rates, std
   return covariance / variance / interval_s / mean;
 }
 
+Status check_reads_found(const Workload& workload, std::size_t phase, std::uint64_t not_found) {
+  if (not_found == 0) return {};
+  bool loaded = false;
+  for (std::size_t index = 0; index <= phase; ++index) {
+    const Phase& past = workload.phases.at(index);
+    loaded = loaded || past.kind == PhaseKind::load;
+    if (!past.trace.empty()) return {};  // its keys need not have been there
+    for (const Role& role : past.roles)
+      if (role.mix[static_cast<std::size_t>(OpKind::erase)] > 0.0) return {};
+  }
+  if (!loaded) return {};
+  return fail(
+      ErrorKind::wrong_contents,
+      fmt::format("{} reads found nothing, though every key had been loaded and none erased",
+                  not_found));
+}
+
 RunPhase::RunPhase(Store& store, const Workload& workload, std::uint64_t seed, std::size_t phase)
     : store_(store),
       workload_(workload),

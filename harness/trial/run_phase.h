@@ -113,6 +113,12 @@ class RunPhase {
   std::atomic<std::uint64_t> background_deadline_{kNoDeadline};
 };
 
+/// An error of kind wrong_contents when reads of phase number `phase` found nothing although every
+/// key that they draw had been loaded and nothing erases one. Validation alone would not see it: it
+/// reads what is there at the end, not what the reads were answered.
+[[nodiscard]] Status check_reads_found(const Workload& workload, std::size_t phase,
+                                       std::uint64_t not_found);
+
 /// Rates of equal intervals, oldest first, of which the last `span` ones are looked at: the slope
 /// of a least-squares line relative to their mean, a second. Nothing when the mean is zero.
 [[nodiscard]] std::optional<double> relative_slope_per_s(const std::vector<double>& rates,

@@ -196,6 +196,20 @@ TEST(RunningAPhase, of_a_trace_that_goes_away_is_an_error_and_not_a_short_phase)
   EXPECT_FALSE(phase.run(phase.timed_section()));
 }
 
+TEST(ReadsThatFindNothing, are_wrong_contents_where_every_key_was_loaded_and_none_erased) {
+  const std::string reads = "operations = 5\n[[phases.roles]]\nmix = { read = 1.0 }\n";
+  EXPECT_TRUE(check_reads_found(declared(reads), 1, 0));
+  const Status lost = check_reads_found(declared(reads), 1, 3);
+  ASSERT_FALSE(lost);
+  EXPECT_EQ(lost.error().kind(), ErrorKind::wrong_contents);
+  const Workload erasing =
+      declared("operations = 5\n[[phases.roles]]\nmix = { read = 0.5, erase = 0.5 }\n");
+  EXPECT_TRUE(check_reads_found(erasing, 1, 3));
+  Workload empty = declared(reads);
+  empty.phases.erase(empty.phases.begin());
+  EXPECT_TRUE(check_reads_found(empty, 0, 3));
+}
+
 TEST(RunningAPhase, reports_a_refused_pin_as_an_error) {
   Workload workload =
       declared("operations = 5\n[[phases.roles]]\nthreads = 2\nmix = { read = 1.0 }\n");

@@ -1,3 +1,4 @@
+#include "harness/trial/cpu_pins.h"
 #include "harness/trial/trial.h"
 #include "harness/trial/trial_run.h"
 
@@ -5,7 +6,9 @@ namespace assay {
 
 Result<nlohmann::json> run_trial(const TrialRequest& request, const std::atomic<bool>& stop,
                                  const OnProgress& progress) {
-  Result<std::unique_ptr<TrialRun>> made = TrialRun::make(request, stop, progress);
+  const ParentElsewhere elsewhere(request.workload);
+  Result<std::unique_ptr<TrialRun>> made =
+      TrialRun::make(request, stop, progress, elsewhere.before());
   if (!made) return fail(made.error());
   TrialRun& trial = **made;
   for (std::size_t number = 0; number < trial.segments().size() && !trial.over(); ++number)

@@ -44,11 +44,12 @@ bool is_for_the_caller(const Error& error, bool measuring) {
 }  // namespace
 
 TrialRun::TrialRun(const TrialRequest& request, const std::atomic<bool>& stop, OnProgress progress,
-                   TrialDirectory directory)
+                   TrialDirectory directory, std::vector<int> cpus)
     : request_(request),
       stop_(stop),
       progress_(std::move(progress)),
       directory_(std::move(directory)),
+      cpus_(std::move(cpus)),
       segments_(segments_of(request.workload)),
       begun_(std::chrono::steady_clock::now()),
       machine_before_(system_snapshot()) {
@@ -79,8 +80,8 @@ TrialRun::TrialRun(const TrialRequest& request, const std::atomic<bool>& stop, O
 }
 
 Result<std::unique_ptr<TrialRun>> TrialRun::make(const TrialRequest& request,
-                                                 const std::atomic<bool>& stop,
-                                                 OnProgress progress) {
+                                                 const std::atomic<bool>& stop, OnProgress progress,
+                                                 std::vector<int> cpus) {
   if (request.workload.phases.empty())
     return fail(ErrorKind::bad_input,
                 fmt::format("workload \"{}\" has no phases", request.workload.name));
@@ -88,7 +89,7 @@ Result<std::unique_ptr<TrialRun>> TrialRun::make(const TrialRequest& request,
   Result<TrialDirectory> directory = TrialDirectory::make(request.root);
   if (!directory) return fail(directory.error());
   return std::unique_ptr<TrialRun>(
-      new TrialRun(request, stop, std::move(progress), std::move(*directory)));
+      new TrialRun(request, stop, std::move(progress), std::move(*directory), std::move(cpus)));
 }
 
 WorkerRequest TrialRun::worker_request() const {
@@ -99,6 +100,7 @@ WorkerRequest TrialRun::worker_request() const {
   worker.workload = request_.workload;
   worker.seed = request_.seed;
   worker.directory = directory_.data();
+  worker.cpus = cpus_;
   return worker;
 }
 

@@ -25,10 +25,12 @@ namespace assay {
 
 class TrialRun {
  public:
-  /// Makes the directory. `request` and `stop` must outlive the run.
+  /// Makes the directory. `request` and `stop` must outlive the run. `cpus`: what the children may
+  /// use, where this thread was moved elsewhere (ParentElsewhere::before()).
   [[nodiscard]] static Result<std::unique_ptr<TrialRun>> make(const TrialRequest& request,
                                                               const std::atomic<bool>& stop,
-                                                              OnProgress progress);
+                                                              OnProgress progress,
+                                                              std::vector<int> cpus = {});
 
   [[nodiscard]] const std::vector<PhaseSegment>& segments() const { return segments_; }
   /// Starts the process of segment `number`.
@@ -59,7 +61,7 @@ class TrialRun {
 
  private:
   TrialRun(const TrialRequest& request, const std::atomic<bool>& stop, OnProgress progress,
-           TrialDirectory directory);
+           TrialDirectory directory, std::vector<int> cpus);
   [[nodiscard]] Status spawn(const WorkerRequest& worker);
   [[nodiscard]] WorkerRequest worker_request() const;
   [[nodiscard]] Status take_run(const nlohmann::json& outcome);
@@ -73,6 +75,7 @@ class TrialRun {
   const std::atomic<bool>& stop_;
   OnProgress progress_;
   TrialDirectory directory_;
+  std::vector<int> cpus_;  ///< handed to the children
   std::vector<PhaseSegment> segments_;
   std::chrono::steady_clock::time_point begun_;
   std::chrono::steady_clock::time_point child_begun_;

@@ -10,6 +10,8 @@
 #include <fstream>
 #include <thread>
 
+#include "harness/measure/pinning.h"
+
 namespace assay {
 namespace {
 
@@ -129,6 +131,15 @@ TEST_F(Trial, over_sqlite_is_validated_in_a_fresh_process) {
   EXPECT_FALSE(record.at("store").at("settings_effective").empty());
   EXPECT_EQ(phase_of(record, "run").at("not_found"), 0);
   expect_clean();
+}
+
+TEST_F(Trial, pins_its_workers_although_the_parent_keeps_off_their_cpu) {
+  const Result<std::vector<int>> cpus = allowed_cpus();
+  ASSERT_TRUE(cpus) << cpus.error().message();
+  TrialRequest asked = request("sqlite", kLoad + kRun);
+  asked.workload.phases.back().roles.front().cpus = {cpus->back()};
+  EXPECT_EQ(run(asked).at("status"), "ok");
+  EXPECT_EQ(*allowed_cpus(), *cpus);
 }
 
 TEST_F(Trial, restarts_in_fresh_processes_where_the_workload_says_so) {

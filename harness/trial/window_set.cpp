@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "harness/trial/cpu_pins.h"
 #include "harness/trial/idle_cpu.h"
 #include "harness/trial/trial.h"
 #include "harness/trial/trial_run.h"
@@ -36,7 +37,7 @@ class WindowSet {
   Result<std::vector<json>> run();
 
  private:
-  Status bring_up(Member& member);
+  Status bring_up(Member& member, const std::vector<int>& cpus);
   Status hand_out();
   Status one_window(std::size_t active);
   Status bring_down(Member& member);
@@ -78,8 +79,8 @@ Status WindowSet::add(const TrialRequest& request) {
   return {};
 }
 
-Status WindowSet::bring_up(Member& member) {
-  Result<std::unique_ptr<TrialRun>> run = TrialRun::make(member.request, stop_, progress_);
+Status WindowSet::bring_up(Member& member, const std::vector<int>& cpus) {
+  Result<std::unique_ptr<TrialRun>> run = TrialRun::make(member.request, stop_, progress_, cpus);
   if (!run) return fail(run.error());
   member.run = std::move(*run);
   const std::size_t measured = measured_phase_index(member.request.workload);
@@ -182,9 +183,10 @@ json WindowSet::finish(Member& member) {
 }
 
 Result<std::vector<json>> WindowSet::run() {
+  const ParentElsewhere elsewhere(members_.front()->request.workload);  // the same for every arm
   for (auto& member : members_) {
     if (!broken().empty()) break;
-    ASSAY_TRY(bring_up(*member));
+    ASSAY_TRY(bring_up(*member, elsewhere.before()));
   }
   if (broken().empty()) ASSAY_TRY(hand_out());
   // One arm's failure spoils the set: what is left of it has nothing to be compared with.

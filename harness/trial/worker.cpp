@@ -165,7 +165,8 @@ Status Worker::run_workers(std::size_t index, PhaseMeters& meters, PhaseFigures&
   }
   figures = run.finish();
   figures.warm_up = *warm_up;
-  return {};
+  if (!driver_->capabilities().retains_data) return {};
+  return check_reads_found(workload_, index, figures.not_found);
 }
 
 Status Worker::run_store_call(PhaseKind kind, PhaseMeters& meters, PhaseFigures& figures) {
@@ -309,7 +310,10 @@ int worker_main(const std::string& request_path) {
   }
   {
     Worker worker(*request, outcome, parent);
-    const Status done = request->task == WorkerTask::run ? worker.run() : worker.validate();
+    outcome["stage"] = "setup";
+    Status done;
+    if (!request->cpus.empty()) done = pin_thread(request->cpus);
+    if (done) done = request->task == WorkerTask::run ? worker.run() : worker.validate();
     if (!done) {
       fmt::print(stderr, "assay worker: {}\n", done.error().message());
       outcome["error"] = error_to_json(done.error());
