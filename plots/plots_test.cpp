@@ -85,6 +85,14 @@ TEST_F(Figures, name_record_status_and_n) {
   EXPECT_NE(svg.find("power (declared)"), std::string::npos);
 }
 
+TEST_F(Figures, draw_arms_that_all_have_nothing_of_a_figure) {
+  FigureSet set = two_arms();
+  for (Arm& arm : set.arms) arm.barriers_per_operation = 0;  // reads, or a class without syncs
+  const Result<Drawn> drawn = draw_figures(set, directory_.string());
+  ASSERT_TRUE(drawn) << drawn.error().message();
+  EXPECT_TRUE(fs::exists(directory_ / "barriers.svg"));
+}
+
 TEST_F(Figures, draw_a_name_with_markup_and_shell_signs_as_it_is) {
   FigureSet set = two_arms();
   set.arms[0].name = "a<b>&'\"`touch owned`$(touch owned)";

@@ -25,6 +25,8 @@ RowScale row_scale(const std::vector<Arm>& arms, const std::vector<std::optional
     if (least > 0) low = low > 0 ? std::min(low, least) : least;
   }
   if (high == 0.0) high = reference_high;
+  if (high == 0.0)
+    high = 1.0;  // nothing but zeros, as the barriers of reads: an axis needs a length
   RowScale scale;
   scale.limit = high * kFar;
   for (std::size_t i = 0; i < arms.size(); ++i) {

@@ -217,7 +217,9 @@ std::optional<double> throughput_of(const Plan& plan, const json& raw) {
     if (count == 0.0) return std::nullopt;
     return std::exp(log_sum / count);
   }
-  return number_at(phase, "throughput_per_s");
+  // A declared drain is inside the timer: debt that is left behind is not speed.
+  const auto with_drain = number_at(phase, "throughput_with_drain_per_s");
+  return with_drain ? with_drain : number_at(phase, "throughput_per_s");
 }
 
 std::optional<double> metric_of(const Plan& plan, const json& raw) {

@@ -22,7 +22,8 @@ struct ArmSample {
 
 /// The measured phase of a raw record; null JSON when it is not there.
 [[nodiscard]] const nlohmann::json& measured_figures(const Plan& plan, const nlohmann::json& raw);
-/// Operations a second of the measured phase; in a design of windows the
+/// Operations a second of the measured phase, its drain included where one is declared after it; in
+/// a design of windows the
 /// geometric mean of its windows: no window is dropped, yet a stall that falls into one of them by
 /// chance weighs less than in the plain rate (A/A on a busy machine: deviation of the log ratio of
 /// a set 0.35, with the median 0.57).

@@ -200,6 +200,16 @@ TEST_F(Verdict, does_not_judge_an_arm_without_a_figure) {
   EXPECT_TRUE(row(outcome->verdict, "beta")["geometric_mean"].contains("unknown"));
 }
 
+TEST_F(Verdict, counts_a_declared_drain_as_part_of_the_run) {
+  change_ = [](const TrialRequest& trial, json& raw) -> Status {
+    if (trial.arm.name == "beta") raw["phases"][0]["throughput_with_drain_per_s"] = 50.0;
+    return {};
+  };
+  const auto outcome = run(plan());
+  ASSERT_TRUE(outcome) << outcome.error().message();
+  EXPECT_EQ(row(outcome->verdict, "beta")["values"], (json{50.0, 50.0, 50.0, 50.0}));
+}
+
 TEST_F(Verdict, is_withheld_when_the_a_a_arm_itself_has_no_figure) {
   change_ = [](const TrialRequest& trial, json& raw) -> Status {
     if (trial.arm.name == "alpha-again") {

@@ -285,7 +285,7 @@ void TrialRun::note_drain() {
   json* last_timed = nullptr;
   for (json& phase : record_["phases"]) {
     const std::string kind = phase.value("kind", "");
-    if (kind == "run" && phase.value("timed", false)) {
+    if ((kind == "run" || kind == "load") && phase.value("timed", false)) {
       last_timed = &phase;
       drain_ns = 0;
       drained = false;
