@@ -2,7 +2,9 @@
 // recovery and the invariants that the code asserts.
 //
 // Locks, in the order in which they may be taken:
-//   checkpoint_mutex_   one checkpoint or merge at a time
+//   checkpoint_mutex_   one checkpoint at a time
+//   merge_mutex_        one merge at a time, beside checkpoints
+//   install_mutex_      the durable roots and the runs of the current shape
 //   flush_mutex_        the flusher's role, what is written and durable, the window's account
 //   sequencing_mutex_   the order of commits: overlay, frame being filled, published state
 // Whoever holds the flusher's role (role_taken_) alone uses the log writer. Neither of the last two
@@ -128,9 +130,13 @@ class Engine : public std::enable_shared_from_this<Engine> {
                  std::size_t flushed_overlays);
   Status write_durable_root(const Runs& runs, Root root);
   void background_thread();
+  void merge_thread();
+  [[nodiscard]] Runs current_runs();
   Status make_spare_segment();
   [[nodiscard]] Lsn log_needed() const;
+  [[nodiscard]] std::uint64_t log_limit() const;
   [[nodiscard]] bool flush_due() const;
+  [[nodiscard]] bool overfull() const;
 
   TreeSpace tree_space() { return {*data_, space_, *pool_}; }
 
@@ -145,9 +151,11 @@ class Engine : public std::enable_shared_from_this<Engine> {
   std::unique_ptr<LogWriter> log_;
 
   std::mutex checkpoint_mutex_;
+  std::mutex merge_mutex_;
+  std::mutex install_mutex_;
   std::array<std::optional<DurableRoot>, root_slots> roots_;
   std::size_t newest_slot_ = 0;
-  std::uint64_t next_tree_ = 1;
+  std::atomic<std::uint64_t> next_tree_{1};
   std::atomic<std::uint64_t> checkpoints_{0};
   std::atomic<std::uint64_t> merges_{0};
   std::atomic<std::uint64_t> checkpoint_bytes_{0};
@@ -200,12 +208,15 @@ class Engine : public std::enable_shared_from_this<Engine> {
   std::mutex background_mutex_;
   std::condition_variable background_wanted_;
   std::condition_variable room_;
+  std::condition_variable merge_wanted_;
   bool background_due_ = false;
+  bool merge_due_ = false;
   bool background_stop_ = false;
   std::optional<Error> background_error_;
   std::once_flag window_started_;
   std::thread window_thread_;
   std::thread background_thread_;
+  std::thread merge_thread_;
 };
 
 }  // namespace lode

@@ -77,7 +77,8 @@ Status Engine::flush_overlay() {
   MergeCursor source(std::move(sources),
                      shape->runs.empty() || LODE_MUTATED("tombstone-dropped-in-flush"));
   LODE_ASSIGN(auto trees, build_trees(source));
-  Runs runs = shape->runs;
+  const std::lock_guard install_lock(install_mutex_);
+  Runs runs = current_runs();  // a merge may have changed them meanwhile
   if (!trees.empty()) {
     for (const auto& tree : trees) checkpoint_bytes_ += tree->info().pages() * page_bytes;
     runs.insert(runs.begin(), std::make_shared<const Run>(Run{0, std::move(trees)}));
@@ -85,6 +86,11 @@ Status Engine::flush_overlay() {
   LODE_TRY(install(runs, frozen_sequence_, frozen_lsn_, frozen_chain_, shape->frozen.size()));
   ++checkpoints_;
   return {};
+}
+
+Runs Engine::current_runs() {
+  const std::lock_guard lock(sequencing_mutex_);
+  return shape_->runs;
 }
 
 Result<std::vector<std::shared_ptr<const Tree>>> Engine::build_trees(EntryCursor& source) {
@@ -156,8 +162,9 @@ Status Engine::write_durable_root(const Runs& runs, Root root) {
   return {};
 }
 
-// K5, K6: the new root is durable; readers get the new shape, and the log that neither root needs
-// is recycled. `flushed_overlays` of the oldest frozen overlays are in the trees now.
+// Needs install_mutex_. K5, K6: the new root is durable; readers get the new shape, and the log
+// that neither root needs is recycled. `flushed_overlays` of the oldest frozen overlays are in the
+// trees now.
 Status Engine::install(const Runs& runs, Sequence sequence, Lsn log_start, std::uint32_t log_chain,
                        std::size_t flushed_overlays) {
   Root root = roots_[newest_slot_]->root;
@@ -205,12 +212,20 @@ Lsn Engine::log_needed() const {
   return needed;
 }
 
+std::uint64_t Engine::log_limit() const {
+  return std::max<std::uint64_t>(4 * options_.overlay_bytes, 4 * options_.log_segment_bytes);
+}
+
 // A full overlay, or a log that is long beside it (the same keys over and over).
 bool Engine::flush_due() const {
-  const std::uint64_t log_limit =
-      std::max<std::uint64_t>(4 * options_.overlay_bytes, 4 * options_.log_segment_bytes);
   return overlay_bytes_.load() >= options_.overlay_bytes ||
-         log_end_.load() - checkpoint_lsn_.load() >= log_limit;
+         log_end_.load() - checkpoint_lsn_.load() >= log_limit();
+}
+
+// More of either than commits may add to before a flush has caught up.
+bool Engine::overfull() const {
+  return overlay_bytes_.load() > 2 * options_.overlay_bytes ||
+         log_end_.load() - checkpoint_lsn_.load() >= 3 * log_limit();
 }
 
 // M2: trees that overlap no other input stay as they are, the others are merged.
@@ -262,11 +277,7 @@ Result<std::vector<std::shared_ptr<const Tree>>> Engine::merge_trees(
 // run takes part once the others are not small beside it, else it moves a level down untouched.
 Result<bool> Engine::merge_once(bool everything) {
   if (poisoned_.load()) return std::unexpected(poisoned_error(ErrorKind::poisoned));
-  Runs runs;
-  {
-    const std::lock_guard lock(sequencing_mutex_);
-    runs = shape_->runs;
-  }
+  const Runs runs = current_runs();
   if (runs.size() < 2) return false;
   std::size_t first = 0;
   std::size_t last = runs.size();  // inputs are [first, last)
@@ -279,36 +290,37 @@ Result<bool> Engine::merge_once(bool everything) {
     if (first == runs.size()) return false;
   }
   const unsigned target = runs[everything ? runs.size() - 1 : first]->level + (everything ? 0 : 1);
+  bool move_last_down = false;
   if (last + 1 == runs.size() && runs[last]->level == target) {
     std::uint64_t pages = 0;
     for (std::size_t i = first; i < last; ++i) pages += runs[i]->pages();
-    if (pages * options_.level_ratio >= runs[last]->pages()) {
-      ++last;
-    } else {
-      runs[last] = std::make_shared<const Run>(Run{target + 1, runs[last]->trees});
-    }
+    move_last_down = pages * options_.level_ratio < runs[last]->pages();
+    if (!move_last_down) ++last;
   }
   // I13: a tombstone goes only when nothing is below that it could hide.
   const bool drop_tombstones = last == runs.size() || LODE_MUTATED("tombstone-dropped-in-merge");
   const Runs inputs(runs.begin() + static_cast<std::ptrdiff_t>(first),
                     runs.begin() + static_cast<std::ptrdiff_t>(last));
   LODE_ASSIGN(auto trees, merge_trees(inputs, drop_tombstones));
-  runs.erase(runs.begin() + static_cast<std::ptrdiff_t>(first),
-             runs.begin() + static_cast<std::ptrdiff_t>(last));
-  if (!trees.empty()) {
-    runs.insert(runs.begin() + static_cast<std::ptrdiff_t>(first),
-                std::make_shared<const Run>(Run{target, std::move(trees)}));
-  }
+  const std::lock_guard install_lock(install_mutex_);
+  // Flushes may have put newer runs before ours meanwhile; nothing else has changed.
+  Runs now = current_runs();
+  auto at = std::find(now.begin(), now.end(), inputs.front());
+  LODE_CHECK(now.end() - at == static_cast<std::ptrdiff_t>(runs.size() - first),
+             "only newer runs were added during a merge");
+  at = now.erase(at, at + static_cast<std::ptrdiff_t>(inputs.size()));
+  if (move_last_down) *at = std::make_shared<const Run>(Run{target + 1, (*at)->trees});
+  if (!trees.empty()) now.insert(at, std::make_shared<const Run>(Run{target, std::move(trees)}));
   const Root& root = roots_[newest_slot_]->root;
-  LODE_TRY(install(runs, root.sequence, root.log_start, root.log_chain, 0));
+  LODE_TRY(install(now, root.sequence, root.log_start, root.log_chain, 0));
   ++merges_;
   return true;
 }
 
 Status Engine::drain() {
   if (options_.read_only) return {};
-  const std::lock_guard lock(checkpoint_mutex_);
-  LODE_TRY(flush_overlay());
+  LODE_TRY(checkpoint());
+  const std::lock_guard lock(merge_mutex_);
   while (true) {
     LODE_ASSIGN(const bool merged, merge_once(false));
     if (!merged) return {};
@@ -316,9 +328,8 @@ Status Engine::drain() {
 }
 
 Status Engine::compact() {
-  if (options_.read_only) return fail(ErrorKind::unsupported, "the store is open for reading only");
-  const std::lock_guard lock(checkpoint_mutex_);
-  LODE_TRY(flush_overlay());
+  LODE_TRY(checkpoint());
+  const std::lock_guard lock(merge_mutex_);
   LODE_ASSIGN(const bool merged, merge_once(true));
   (void)merged;
   return {};
@@ -334,21 +345,38 @@ void Engine::background_thread() {
     background_due_ = false;
     lock.unlock();
     Status status = make_spare_segment();
-    {
+    if (status && flush_due()) {
       const std::lock_guard checkpoint_lock(checkpoint_mutex_);
-      if (status && flush_due()) status = flush_overlay();
-      if (status) {
-        auto merged = merge_once(false);
-        if (!merged) status = std::unexpected(std::move(merged).error());
-        lock.lock();
-        if (status && *merged) background_due_ = true;  // look again
-        lock.unlock();
-      }
+      status = flush_overlay();
     }
     lock.lock();
+    merge_due_ = true;
+    merge_wanted_.notify_one();
     background_error_.reset();
     if (!status) background_error_ = std::move(status).error();
     room_.notify_all();
+  }
+}
+
+// Beside the flushes, so that a long merge does not keep the overlay from being flushed. What a
+// failed merge meant to do is tried again after the next flush; nothing depends on it.
+void Engine::merge_thread() {
+  std::unique_lock lock(background_mutex_);
+  while (!background_stop_) {
+    if (!merge_due_) {
+      merge_wanted_.wait(lock);
+      continue;
+    }
+    merge_due_ = false;
+    lock.unlock();
+    bool again = false;
+    {
+      const std::lock_guard merge_lock(merge_mutex_);
+      const auto merged = merge_once(false);
+      again = merged && *merged;
+    }
+    lock.lock();
+    if (again) merge_due_ = true;
   }
 }
 

@@ -54,13 +54,14 @@ void Engine::poison(const Error& error) {
   room_.notify_all();
 }
 
-// Back pressure: the overlay may grow to twice its size while the one before is being flushed.
+// Back pressure: the overlay may grow to twice its size, and the log to three times, while the one
+// before is being flushed.
 Status Engine::wait_for_room() {
   if (!options_.background || !flush_due()) return {};
   std::unique_lock lock(background_mutex_);
   background_due_ = true;
   background_wanted_.notify_one();
-  while (overlay_bytes_.load() > 2 * options_.overlay_bytes && !poisoned_.load()) {
+  while (overfull() && !poisoned_.load()) {
     if (background_error_) return std::unexpected(*background_error_);
     background_due_ = true;
     background_wanted_.notify_one();

@@ -45,12 +45,14 @@ Engine::~Engine() {
     background_stop_ = true;
   }
   background_wanted_.notify_all();
+  merge_wanted_.notify_all();
   {
     const std::lock_guard lock(flush_mutex_);
     stopping_ = true;
   }
   window_wanted_.notify_all();
   if (background_thread_.joinable()) background_thread_.join();
+  if (merge_thread_.joinable()) merge_thread_.join();
   if (window_thread_.joinable()) window_thread_.join();
   if (!closed_.load() && log_ && !poisoned_.load()) (void)sync();
   delete current_.load();
@@ -206,9 +208,9 @@ Status Engine::load_roots() {
                                           " keys, and the other kind was asked for");
   }
   log_method_ = root.log_method;
-  next_tree_ = root.next_tree;
+  next_tree_.store(root.next_tree);
   for (const auto& other : roots_) {
-    if (other) next_tree_ = std::max(next_tree_, other->root.next_tree);
+    if (other) next_tree_.store(std::max(next_tree_.load(), other->root.next_tree));
   }
   auto shape = std::make_shared<Shape>(*shape_);
   shape->runs = roots_[newest_slot_]->runs;
@@ -311,6 +313,7 @@ Status Engine::replay() {
 void Engine::start_threads() {
   if (options_.read_only || !options_.background) return;
   background_thread_ = std::thread([this] { background_thread(); });
+  merge_thread_ = std::thread([this] { merge_thread(); });
 }
 
 Status Engine::close() {

@@ -11,12 +11,6 @@
 namespace lode {
 namespace {
 
-std::unique_ptr<Store> open_small(const std::shared_ptr<SimDisk>& disk) {
-  auto store = Store::open(disk, small_options());
-  EXPECT_TRUE(store) << store.error().what;
-  return store ? std::move(*store) : nullptr;
-}
-
 Model put_some(Store& store, Model model, int round) {
   for (int i = 0; i < 12; ++i) {
     const std::string key = "k" + std::to_string((round * 7 + i) % 30);

@@ -1,6 +1,4 @@
 // Bounds: memory, log, files, and data larger than the memory that is allowed for it.
-#include <thread>
-
 #include "engine/store/store_fixture.h"
 
 namespace lode {
@@ -8,7 +6,8 @@ namespace {
 
 std::size_t log_files(SimDisk& disk) {
   std::size_t count = 0;
-  const std::vector<std::string> names = disk.list().value();  // a range-for over the temporary would dangle
+  const std::vector<std::string> names =
+      disk.list().value();  // a range-for over the temporary would dangle
   for (const std::string& name : names) {
     if (name.starts_with("log-")) ++count;
   }
@@ -34,18 +33,14 @@ TEST(Limits, the_log_stays_bounded_when_one_key_is_written_over_and_over) {
   options.overlay_bytes = 16384;
   auto store = Store::open(disk, options).value();
   std::size_t most = 0;
-  for (int round = 0; round < 20; ++round) {
-    for (int i = 0; i < 300; ++i) {
-      ASSERT_TRUE(store->put("key", std::string(500, 'v'), Durability::buffered));
-    }
-    // The background has all the time it wants; without it the log would have 30 segments a round.
-    for (int wait = 0; wait < 20000 && log_files(*disk) > 20; ++wait) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
-    most = std::max(most, log_files(*disk));
+  for (int i = 0; i < 6000; ++i) {
+    ASSERT_TRUE(store->put("key", std::string(500, 'v'), Durability::buffered));
+    if (i % 100 == 0) most = std::max(most, log_files(*disk));
   }
-  EXPECT_LE(most, 20U);
-  EXPECT_GT(store->statistics().at("checkpoints"), 10.0);
+  // 14 commits a segment: without checkpoints there would be 430 files. The log may grow to three
+  // times its limit of 8 segments before commits wait, and the older root keeps as much.
+  EXPECT_LE(most, 70U);
+  EXPECT_GE(store->statistics().at("checkpoints"), 5.0);
 }
 
 TEST(Limits, data_far_larger_than_overlay_and_cache_is_written_read_and_scanned) {

@@ -28,6 +28,13 @@ inline Options small_options() {
   return options;
 }
 
+/// The store on `disk`; null and a test failure when it does not open.
+inline std::unique_ptr<Store> open_small(const std::shared_ptr<SimDisk>& disk) {
+  auto store = Store::open(disk, small_options());
+  EXPECT_TRUE(store) << store.error().what;
+  return store ? std::move(*store) : nullptr;
+}
+
 inline bool keep_all(std::size_t /*unit*/) {
   return true;
 }

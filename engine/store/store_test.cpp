@@ -8,12 +8,6 @@
 namespace lode {
 namespace {
 
-std::unique_ptr<Store> open_small(const std::shared_ptr<SimDisk>& disk) {
-  auto store = Store::open(disk, small_options());
-  EXPECT_TRUE(store) << store.error().what;
-  return std::move(*store);
-}
-
 std::string get(Store& store, std::string_view key) {
   std::string value;
   const auto found = store.get(key, value);

@@ -248,7 +248,7 @@ Status Recovery::replay(const LogStart& start) {
   const Epoch epoch = found_.live[index].header.epoch;
   LODE_TRY(check_nameless_segments(epoch));
   // A last segment without a frame is free again: opening and closing does not use up segments.
-  if (index > 0 && found_.live[index].header.first_lsn == found_.end_lsn) {
+  if (found_.live[index].header.first_lsn == found_.end_lsn) {
     found_.reusable.push_back(found_.live[index]);
     found_.live.pop_back();
   }

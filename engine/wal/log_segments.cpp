@@ -84,6 +84,8 @@ void LogSegments::adopt(const std::vector<Segment>& live, const std::vector<Segm
     next_serial_ = std::max(next_serial_, segment.header.serial + 1);
     if (segment.header.capacity == capacity_) {
       spare_slots_.push_back(segment.slot);
+    } else if (segment.header.serial != 0) {
+      live_.push_back(segment);  // the end of the log, until a later segment takes over
     } else {
       unusable_slots_.push_back(segment.slot);
     }

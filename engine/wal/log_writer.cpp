@@ -21,6 +21,8 @@ void FrameBuffer::count_commit(Sequence sequence) {
 }
 
 void FrameBuffer::clear() {
+  constexpr std::size_t kept_bytes = std::size_t{8} << 20;  // one huge value is no reason for more
+  if (buffer_.size() > kept_bytes) buffer_ = AlignedBuffer();
   payload_bytes_ = 0;
   commits_ = 0;
 }
