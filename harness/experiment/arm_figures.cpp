@@ -87,45 +87,25 @@ std::optional<double> barriers_of(const json& phase) {
   return total;
 }
 
-/// Latencies of every operation of every trial in one count: quantiles of all operations.
-class PooledLatencies {
- public:
-  explicit PooledLatencies(const Plan& plan, const ArmSample& sample) {
-    for (const json& raw : sample.raws) {
-      const json& classes = member(measured_figures(plan, raw), "classes");
-      if (!classes.is_object()) continue;
-      for (const auto& [name, figures] : classes.items()) {
-        const json& histogram = member(figures, "histogram");
-        if (!histogram.is_array()) continue;
-        for (const json& bucket : histogram) {
-          const auto count = bucket.at(1).get<std::uint64_t>();
-          counts_[bucket.at(0).get<std::uint64_t>()] += count;
-          total_ += count;
-        }
-        max_ns_ = std::max(max_ns_, number_at(figures, "max_ns").value_or(0.0));
-      }
-    }
+/// Quantile of all operations of all trials.
+json pooled_quantile(const ArmSample& sample, double quantile) {
+  std::uint64_t total = 0;
+  for (const auto& [value, count] : sample.latency_counts) total += count;
+  if (total == 0) return unknown("no latency histogram was recorded");
+  const double wanted = quantile * static_cast<double>(total);
+  std::uint64_t seen = 0;
+  for (const auto& [value, count] : sample.latency_counts) {
+    seen += count;
+    if (static_cast<double>(seen) >= wanted) return value;
   }
-  [[nodiscard]] json at(double quantile) const {
-    if (total_ == 0) return unknown("no latency histogram was recorded");
-    const double wanted = quantile * static_cast<double>(total_);
-    std::uint64_t seen = 0;
-    for (const auto& [value, count] : counts_) {
-      seen += count;
-      if (static_cast<double>(seen) >= wanted) return value;
-    }
-    return counts_.rbegin()->first;
-  }
-  [[nodiscard]] json max() const {
-    if (total_ == 0) return unknown("no latency histogram was recorded");
-    return max_ns_ > 0.0 ? json(max_ns_) : json(counts_.rbegin()->first);
-  }
+  return sample.latency_counts.rbegin()->first;
+}
 
- private:
-  std::map<std::uint64_t, std::uint64_t> counts_;
-  std::uint64_t total_ = 0;
-  double max_ns_ = 0.0;
-};
+json pooled_max(const ArmSample& sample) {
+  if (sample.latency_counts.empty()) return unknown("no latency histogram was recorded");
+  return sample.latency_ns_max > 0.0 ? json(sample.latency_ns_max)
+                                     : json(sample.latency_counts.rbegin()->first);
+}
 
 void add_resources(const Plan& plan, const ArmSample& sample, json& row) {
   const auto phase = [&plan](const json& raw) -> const json& {
@@ -193,6 +173,33 @@ json unknown(const std::string& why) {
   return {{"unknown", why}};
 }
 
+void add_record(const Plan& plan, json raw, ArmSample& sample) {
+  const json& measured = member(measured_figures(plan, raw), "classes");
+  if (measured.is_object()) {
+    for (const auto& [name, figures] : measured.items()) {
+      const json& histogram = member(figures, "histogram");
+      if (!histogram.is_array()) continue;
+      for (const json& bucket : histogram) {
+        sample.latency_counts[bucket.at(0).get<std::uint64_t>()] +=
+            bucket.at(1).get<std::uint64_t>();
+      }
+      sample.latency_ns_max =
+          std::max(sample.latency_ns_max, number_at(figures, "max_ns").value_or(0.0));
+    }
+  }
+  // A hundred trials of full histograms would be hundreds of megabytes.
+  if (const auto phases = raw.find("phases"); phases != raw.end() && phases->is_array()) {
+    for (json& phase : *phases) {
+      phase.erase("series");
+      if (!member(phase, "classes").is_object()) continue;
+      for (auto& [name, figures] : phase["classes"].items()) {
+        if (figures.is_object()) figures.erase("histogram");
+      }
+    }
+  }
+  sample.raws.push_back(std::move(raw));
+}
+
 const json& measured_figures(const Plan& plan, const json& raw) {
   const Phase* wanted = measured_phase(plan.workload);
   const json& phases = member(raw, "phases");
@@ -252,12 +259,11 @@ json row_of(const Plan& plan, const ArmSample& sample) {
       row[key] = unknown("fewer than two values");
     }
   }
-  const PooledLatencies latencies(plan, sample);
-  row["p50_ns"] = latencies.at(0.50);
-  row["p90_ns"] = latencies.at(0.90);
-  row["p99_ns"] = latencies.at(0.99);
-  row["p999_ns"] = latencies.at(0.999);
-  row["max_ns"] = latencies.max();
+  row["p50_ns"] = pooled_quantile(sample, 0.50);
+  row["p90_ns"] = pooled_quantile(sample, 0.90);
+  row["p99_ns"] = pooled_quantile(sample, 0.99);
+  row["p999_ns"] = pooled_quantile(sample, 0.999);
+  row["max_ns"] = pooled_max(sample);
   add_resources(plan, sample, row);
   return row;
 }

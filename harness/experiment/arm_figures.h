@@ -1,6 +1,8 @@
 // The figures of one arm over its trials: the row of a table. Internal to the verdict.
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,11 +16,17 @@ namespace assay {
 /// The records whose values count, in the order of their rounds.
 struct ArmSample {
   const Arm* arm = nullptr;
-  std::vector<nlohmann::json> raws;
+  std::vector<nlohmann::json> raws;  ///< without their histograms and series, which are large
   std::vector<double> values;        ///< of the plan's metric
   std::vector<double> throughputs;   ///< operations a second, whatever the metric
   std::vector<std::string> missing;  ///< why a trial has no value
+  /// Latencies of every operation of every trial in one count: highest value of a bucket -> count.
+  std::map<std::uint64_t, std::uint64_t> latency_counts;
+  double latency_ns_max = 0.0;
 };
+
+/// Adds a trial's record to `raws` and its latencies to the counts.
+void add_record(const Plan& plan, nlohmann::json raw, ArmSample& sample);
 
 /// The measured phase of a raw record; null JSON when it is not there.
 [[nodiscard]] const nlohmann::json& measured_figures(const Plan& plan, const nlohmann::json& raw);

@@ -38,7 +38,7 @@ Result<ArmSample> sample_of(const VerdictInput& input, const Arm& arm) {
     if (const auto rate = throughput_of(input.plan, *raw); rate && *rate > 0.0) {
       sample.throughputs.push_back(*rate);
     }
-    sample.raws.push_back(std::move(*raw));
+    add_record(input.plan, std::move(*raw), sample);
   }
   return sample;
 }
