@@ -292,15 +292,22 @@ std::vector<std::pair<std::string, std::string>> TomlTable::settings(std::string
   std::vector<std::pair<std::string, std::string>> values;
   const TomlNode* node = ask_as(name, TomlNode::table, "a table");
   if (node == nullptr) return values;
-  for (const auto& [key, child] : node->members) {
-    child->consumed = true;
-    const bool scalar = child->kind <= TomlNode::text;
-    if (!scalar) {
-      reject(name, fmt::format("'{}.{}' must be a text, a number, true or false", name, key));
-      continue;
+  // a.b = 1 and "a.b" = 1 mean the same here, though TOML makes a table of the first.
+  const auto collect = [&](const auto& self, const TomlNode& table,
+                           const std::string& path) -> void {
+    for (const auto& [key, child] : table.members) {
+      child->consumed = true;
+      const std::string whole = path + key;
+      if (child->kind == TomlNode::table) {
+        self(self, *child, whole + ".");
+      } else if (child->kind <= TomlNode::text) {
+        values.emplace_back(whole, child->kind == TomlNode::text ? child->string : shown(*child));
+      } else {
+        reject(name, fmt::format("'{}.{}' must be a text, a number, true or false", name, whole));
+      }
     }
-    values.emplace_back(key, child->kind == TomlNode::text ? child->string : shown(*child));
-  }
+  };
+  collect(collect, *node, "");
   return values;
 }
 

@@ -90,7 +90,8 @@ class TomlTable {
   /// The keys of this table as written, in order. For tables whose keys are the user's own names:
   /// read each one with a getter.
   [[nodiscard]] std::vector<std::string> names() const;
-  /// A free-form sub-table name -> scalar, each value as text (true, 12, 0.5, or the string).
+  /// A free-form sub-table name -> scalar, each value as text (true, 12, 0.5, or the string). Names
+  /// may be dotted, quoted or not.
   [[nodiscard]] std::vector<std::pair<std::string, std::string>> settings(std::string_view name);
 
   /// Marks a key as read whatever it holds, for a key that is rejected anyway. False: not there.

@@ -35,7 +35,7 @@ TEST_F(Experiment, compares_three_stores_and_two_references_and_leaves_a_report)
   const Finished run =
       assay("compare --stores sqlite,rocksdb,lmdb --workload durable-put --trials 3" + kTiny);
   ASSERT_EQ(run.status, 0) << run.err << run.out;
-  for (const char* name : {"sqlite", "rocksdb", "lmdb", "null", "raw-file", "exploratory"}) {
+  for (const char* name : {"sqlite", "rocksdb", "lmdb", "null", "raw-file", "EXPLORATORY"}) {
     EXPECT_NE(run.out.find(name), std::string::npos) << name << "\n" << run.out;
   }
   const fs::path result = only_run(directory_);
@@ -83,10 +83,10 @@ TEST_F(Experiment, plots_and_reports_are_made_again_from_the_ledger_byte_for_byt
   const std::string ledger = (result / "ledger.jsonl").string();
   const Finished plot = assay("plot " + ledger + " --out again");
   ASSERT_EQ(plot.status, 0) << plot.err;
-  EXPECT_EQ(read_file(directory_ / "again" / "throughput.svg"), picture);
-  const Finished report = assay("report " + ledger + " --format html --out again.html");
+  EXPECT_TRUE(read_file(directory_ / "again" / "throughput.svg") == picture);
+  const Finished report = assay("report " + ledger + " --format html --out again");
   ASSERT_EQ(report.status, 0) << report.err;
-  EXPECT_EQ(read_file(directory_ / "again.html"), page);
+  EXPECT_TRUE(read_file(directory_ / "again" / "report.html") == page);
 }
 
 TEST_F(Experiment, json_is_the_only_thing_on_standard_output_when_asked_for) {

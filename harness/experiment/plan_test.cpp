@@ -195,7 +195,7 @@ TEST_F(PlanFile, gives_a_reference_the_strongest_class_it_claims) {
 TEST_F(PlanFile, applies_overrides_to_the_workload) {
   const Plan plan = read(head() +
                          "[[arms]]\nstore = \"alpha\"\n[workload_overrides]\n"
-                         "\"keys.count\" = 77\n\"phases.run.operations\" = 5\n");
+                         "keys.count = 77\n\"phases.run.operations\" = 5\n");
   EXPECT_EQ(plan.workload.keys.count, 77U);
   EXPECT_EQ(plan.workload.phases[1].operations, 5U);
   EXPECT_NE(refusal(head() + "[[arms]]\nstore = \"alpha\"\n[workload_overrides]\n"

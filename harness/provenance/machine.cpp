@@ -64,6 +64,17 @@ json kilobytes(const SystemFiles& files, std::string_view key) {
   return std::strtoull(field.get<std::string>().c_str(), nullptr, 10) * 1024;
 }
 
+/// The kernel's own part of its command line: what follows a lone "--" is handed to init.
+json boot_parameters(const SystemFiles& files) {
+  json line = files.text_or_unknown("/proc/cmdline");
+  if (line.is_string()) {
+    std::string text = line.get<std::string>();
+    if (const std::size_t init = text.find(" -- "); init != std::string::npos) text.resize(init);
+    line = text;
+  }
+  return line;
+}
+
 }  // namespace
 
 json describe_os(const SystemFiles& files) {
@@ -72,7 +83,7 @@ json describe_os(const SystemFiles& files) {
   return {{"name", name},
           {"kernel_release", files.text_or_unknown("/proc/sys/kernel/osrelease")},
           {"kernel_version", files.text_or_unknown("/proc/sys/kernel/version")},
-          {"boot_parameters", files.text_or_unknown("/proc/cmdline")},
+          {"boot_parameters", boot_parameters(files)},
           {"boot_id", files.text_or_unknown("/proc/sys/kernel/random/boot_id")},
           {"aslr", files.integer_or_unknown("/proc/sys/kernel/randomize_va_space")},
           {"load_average", files.text_or_unknown("/proc/loadavg")}};

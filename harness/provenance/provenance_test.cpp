@@ -116,6 +116,12 @@ TEST_F(FakeMachine, without_any_file_is_unknown_item_by_item) {
   }
 }
 
+TEST_F(FakeMachine, tells_the_boot_parameters_without_what_is_handed_to_init) {
+  put_whole_machine();
+  put("/proc/cmdline", "quiet mitigations=auto -- --token 42\n");
+  EXPECT_EQ(collect()["os"]["boot_parameters"], "quiet mitigations=auto");
+}
+
 TEST_F(FakeMachine, keeps_its_fingerprint_over_a_boot) {
   put_whole_machine();
   const json before = collect();
