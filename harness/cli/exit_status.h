@@ -14,7 +14,7 @@ enum class ExitStatus : int {
   void_experiment = 5,  ///< the experiment may not be judged
   plan_changed = 6,     ///< the plan differs from the registered one
   environment = 7,      ///< the machine lacks what the plan demands
-  wrong_contents = 8,   ///< a store returned wrong data
+  wrong_contents = 8,   ///< an arm was disqualified: its store lied, failed or crashed
   store_failed = 9,     ///< a store failed, or a child process died
   ledger_damaged = 10,  ///< a ledger or a raw result cannot be trusted
   unsupported = 11,     ///< the store declares that it cannot do this

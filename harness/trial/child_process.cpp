@@ -10,6 +10,7 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <cstring>
 #include <fstream>
 #include <string_view>
@@ -153,6 +154,7 @@ class PosixChild final : public ChildProcess {
     if (!reaped_) child_.wait(code);
     reaped_ = true;
     const int status = child_.native_exit_code();
+    crashed_ = WIFSIGNALED(status) && is_own_fault(WTERMSIG(status));
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return {};
     std::string how = WIFSIGNALED(status)
                           ? fmt::format("killed by signal {} ({})", WTERMSIG(status),
@@ -169,11 +171,18 @@ class PosixChild final : public ChildProcess {
     return log_path_.empty() ? std::string() : last_line_since(log_path_, log_offset_);
   }
 
+  [[nodiscard]] bool crashed() const override { return crashed_; }
   [[nodiscard]] pid_t pid() const override { return pid_; }
 
   static constexpr int kNotStarted = 120;
 
  private:
+  static bool is_own_fault(int signal) {
+    return signal == SIGSEGV || signal == SIGABRT || signal == SIGBUS || signal == SIGFPE ||
+           signal == SIGILL;
+  }
+
+  bool crashed_ = false;
   bp::child child_;
   pid_t pid_;
   Fd to_child_;

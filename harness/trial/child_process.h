@@ -38,6 +38,9 @@ class ChildProcess {
   /// Waits for the end. Empty when the child returned 0, else a sentence: how it died and the last
   /// line it left in the log.
   virtual std::string wait() = 0;
+  /// After wait(): the child died by a fault of its own (a segmentation fault, an abort, ...), not
+  /// by a signal that comes from outside.
+  [[nodiscard]] virtual bool crashed() const = 0;
   [[nodiscard]] virtual pid_t pid() const = 0;
 };
 

@@ -167,6 +167,7 @@ Result<std::optional<json>> TrialRun::pump(const std::string& wanted) {
 
 Status TrialRun::collect() {
   const std::string death = child_->wait();
+  const bool crashed = child_->crashed();
   child_.reset();
   if (task_ == WorkerTask::run) run_ns_ += ns_since(child_begun_);
   if (over()) return {};  // it was ended by us
@@ -175,9 +176,14 @@ Status TrialRun::collect() {
   if (outcome.is_object() && outcome.contains("error"))
     ASSAY_TRY(judge(error_from_json(outcome["error"]), outcome.value("stage", "") == "measuring"));
   if (!outcome.is_object() || !death.empty()) {
-    make_void(fmt::format("the {} process died: {}",
-                          task_ == WorkerTask::run ? "measured" : "validating",
-                          death.empty() ? "it left no outcome" : death));
+    const std::string reason =
+        fmt::format("the {} process {}: {}", task_ == WorkerTask::run ? "measured" : "validating",
+                    crashed ? "crashed" : "died", death.empty() ? "it left no outcome" : death);
+    // Repeating what crashed by its own fault would count the lucky trials only.
+    if (crashed)
+      disqualify(reason);
+    else
+      make_void(reason);
     return {};
   }
   return task_ == WorkerTask::run ? take_run(outcome) : take_validation(outcome);
@@ -185,12 +191,12 @@ Status TrialRun::collect() {
 
 Status TrialRun::judge(const Error& error, bool measuring) {
   if (is_for_the_caller(error, measuring)) return fail(error);
-  // Validation begins with opening what was closed properly: a store that cannot has lost it all.
-  if (error.kind() == ErrorKind::wrong_contents ||
-      (task_ == WorkerTask::validate && error.kind() == ErrorKind::store))
+  // A store's own error is not a cause from outside: repeating it would count the lucky trials
+  // only.
+  if (error.kind() == ErrorKind::wrong_contents)
     disqualify(error.message());
   else if (error.kind() == ErrorKind::store)
-    make_void("store error: " + error.message());
+    disqualify("store error: " + error.message());
   else
     make_void(error.message());
   return {};

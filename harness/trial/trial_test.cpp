@@ -219,16 +219,34 @@ TEST_F(Trial, is_void_when_a_cold_phase_would_not_be_cold) {
       << record.at("reason");
 }
 
-TEST_F(Trial, is_void_when_its_child_is_killed) {
+TEST_F(Trial, disqualifies_a_store_that_crashes) {
   TrialRequest asked = request("crashing", kLoad + kRun);
   asked.arm.store = ASSAY_TEST_CRASHING_STORE;
   asked.arm.durability = DurabilityClass::process;
   asked.arm.settings = {{"crash_in", "put"}, {"crash_after", "20"}};
   const json record = run(asked);
-  EXPECT_EQ(record.at("status"), "void");
+  EXPECT_EQ(record.at("status"), "disqualified");
   const std::string reason = record.at("reason");
   EXPECT_NE(reason.find("killed by signal 11"), std::string::npos) << reason;
   EXPECT_NE(reason.find("crashed with signal 11 inside put"), std::string::npos) << reason;
+  expect_clean();
+}
+
+TEST_F(Trial, is_void_when_its_child_ends_without_a_fault_of_its_own) {
+  TrialRequest asked = request("crashing", kLoad + kRun);
+  asked.arm.store = ASSAY_TEST_CRASHING_STORE;
+  asked.arm.settings = {{"crash_in", "put"}, {"crash_after", "20"}, {"crash_how", "exit"}};
+  EXPECT_EQ(run(asked).at("status"), "void");
+  expect_clean();
+}
+
+TEST_F(Trial, disqualifies_a_store_that_fails) {
+  TrialRequest asked = request("crashing", kLoad + kRun);
+  asked.arm.store = ASSAY_TEST_CRASHING_STORE;
+  asked.arm.settings = {{"crash_in", "put"}, {"crash_after", "20"}, {"crash_how", "throw"}};
+  const json record = run(asked);
+  EXPECT_EQ(record.at("status"), "disqualified");
+  EXPECT_NE(record.at("reason").get<std::string>().find("store error"), std::string::npos);
   expect_clean();
 }
 
@@ -366,7 +384,8 @@ TEST_F(Trial, in_windows_is_void_as_a_set_when_one_arm_dies) {
   const Result<std::vector<json>> records = run_window_set(arms, {}, stop_);
   ASSERT_TRUE(records) << records.error().message();
   ASSERT_EQ(records->size(), 2);
-  for (const json& record : *records) EXPECT_EQ(record.at("status"), "void");
+  EXPECT_EQ(records->at(0).at("status"), "void");
+  EXPECT_EQ(records->at(1).at("status"), "disqualified");
   expect_clean();
 }
 
