@@ -151,6 +151,9 @@ Result<std::pair<std::string, std::string>> split_assignment(std::string_view as
                    std::string(assignment.substr(equals + 1)));
 }
 
+/// A data file or a device given by mistake must not be read for minutes.
+constexpr std::size_t kMaxDeclarationBytes = 1U << 20;
+
 Result<std::string> read_text_file(const std::string& path) {
   std::FILE* file = std::fopen(path.c_str(), "rb");
   if (file == nullptr) {
@@ -160,10 +163,20 @@ Result<std::string> read_text_file(const std::string& path) {
   std::string text;
   char buffer[16384];
   std::size_t got = 0;
-  while ((got = std::fread(buffer, 1, sizeof buffer, file)) > 0) text.append(buffer, got);
-  const bool failed = std::ferror(file) != 0;
+  while (text.size() <= kMaxDeclarationBytes &&
+         (got = std::fread(buffer, 1, sizeof buffer, file)) > 0) {
+    text.append(buffer, got);
+  }
+  const int failure = std::ferror(file) != 0 ? errno : 0;
   std::fclose(file);
-  if (failed) return fail(Error(ErrorKind::environment, "cannot read the file").at(path));
+  if (failure == EISDIR) {
+    return fail(Error(ErrorKind::bad_input, "this is a directory, not a file").at(path));
+  }
+  if (failure != 0) return fail(Error(ErrorKind::environment, "cannot read the file").at(path));
+  if (text.size() > kMaxDeclarationBytes) {
+    return fail(
+        Error(ErrorKind::bad_input, "the file is longer than 1 MiB, so no declaration").at(path));
+  }
   return text;
 }
 

@@ -90,9 +90,36 @@ Error syntax_error(const toml::parse_error& error, const std::string& file) {
   return result;
 }
 
+/// toml++ nests one level a part of a dotted key and takes its tables apart recursively: tens of
+/// thousands of parts overflow the stack. Returns the line of such a key, or 0. Text between two
+/// separators that is no key counts as well, which no declaration comes near.
+int line_of_a_bottomless_key(std::string_view text) {
+  constexpr int kMaxParts = 200;
+  int line = 1;
+  int dots = 0;
+  bool comment = false;
+  for (const char c : text) {
+    if (c == '\n') {
+      ++line;
+      comment = false;
+    }
+    comment = comment || c == '#';
+    if (comment || std::string_view("\n=,{}[]").find(c) != std::string_view::npos) {
+      dots = 0;
+    } else if (c == '.' && ++dots > kMaxParts) {
+      return line;
+    }
+  }
+  return 0;
+}
+
 }  // namespace
 
 Result<std::shared_ptr<TomlState>> parse_toml_tree(std::string_view text, const std::string& file) {
+  if (const int line = line_of_a_bottomless_key(text); line != 0) {
+    return fail(Error(ErrorKind::bad_input, "a key has more than 200 parts")
+                    .at(fmt::format("{}:{}", file, line)));
+  }
   const toml::parse_result parsed = toml::parse(text);
   if (!parsed) return fail(syntax_error(parsed.error(), file));
   auto state = std::make_shared<TomlState>();
@@ -104,6 +131,7 @@ Result<std::shared_ptr<TomlState>> parse_toml_tree(std::string_view text, const 
 
 std::unique_ptr<TomlNode> parse_toml_value(std::string_view text) {
   if (text.find('\n') != std::string_view::npos) return nullptr;
+  if (line_of_a_bottomless_key(text) != 0) return nullptr;
   const toml::parse_result parsed = toml::parse(fmt::format("v = {}\n", text));
   if (!parsed || parsed.table().size() != 1) return nullptr;
   return convert(*parsed.table().get("v"));

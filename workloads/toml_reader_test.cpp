@@ -153,5 +153,24 @@ TEST(TomlReader, settings_keep_scalars_as_text) {
   EXPECT_TRUE(doc.finish());
 }
 
+TEST(TomlReader, a_key_of_very_many_parts_is_refused_before_it_overflows_the_stack) {
+  std::string key = "a";
+  for (int part = 0; part < 50000; ++part) key += ".a";
+  const auto deep = TomlDocument::parse("x = 1\n" + key + " = 1\n", "f.toml");
+  ASSERT_FALSE(deep);
+  EXPECT_EQ(deep.error().message(), "f.toml:2: a key has more than 200 parts");
+  EXPECT_TRUE(TomlDocument::parse("a.b.c = 1  # " + std::string(300, '.') + "\n", "f.toml"));
+}
+
+TEST(TomlReader, what_is_no_file_of_text_is_refused_without_reading_all_of_it) {
+  const auto endless = read_text_file("/dev/zero");
+  ASSERT_FALSE(endless);
+  EXPECT_EQ(endless.error().message(),
+            "/dev/zero: the file is longer than 1 MiB, so no declaration");
+  const auto folder = read_text_file("/");
+  ASSERT_FALSE(folder);
+  EXPECT_EQ(folder.error().kind(), ErrorKind::bad_input);
+}
+
 }  // namespace
 }  // namespace assay

@@ -17,6 +17,7 @@ namespace {
 
 constexpr std::uint32_t kMaxValueBytes = 1U << 28;
 constexpr std::size_t kMaxKeyBytes = 1U << 16;
+constexpr std::size_t kMaxLineBytes = 1U << 20;  // a key written as \xNN takes a quarter of it
 
 int hex_digit(char c) {
   if (c >= '0' && c <= '9') return c - '0';
@@ -111,6 +112,12 @@ Result<bool> TraceFile::read_text() {
   text_.clear();
   char buffer[4096];
   while (std::fgets(buffer, sizeof buffer, file_.get()) != nullptr) {
+    // Not text: such a "line" might never end, as that of a device.
+    if (buffer[0] == '\0' || text_.size() > kMaxLineBytes) {
+      ++line_number_;
+      return fail(
+          bad(buffer[0] == '\0' ? "the line holds a zero byte" : "the line is longer than 1 MiB"));
+    }
     text_ += buffer;
     if (text_.back() == '\n') {
       text_.pop_back();

@@ -181,6 +181,15 @@ TEST_F(Trace, bad_lines_are_refused_with_their_place) {
   EXPECT_EQ(refusal("2 scan 00 0 0"), "ops.trace:2: '0' is not a number of entries" + hint);
 }
 
+TEST_F(Trace, a_file_that_is_no_text_is_refused_instead_of_read_for_ever) {
+  write(std::string(3, '\0'));
+  EXPECT_NE(declare().error().message().find("ops.trace:1: the line holds a zero byte"),
+            std::string::npos);
+  write(std::string((1U << 20) + 8192, 'a') + "\n");
+  EXPECT_NE(declare().error().message().find("ops.trace:1: the line is longer than 1 MiB"),
+            std::string::npos);
+}
+
 TEST_F(Trace, a_declaration_must_fit_it) {
   write("# nothing\n");
   EXPECT_NE(declare().error().message().find("the trace has no operations"), std::string::npos);
