@@ -125,6 +125,24 @@ TEST_F(BadInput, an_unknown_durability_class_is_refused) {
       {"eternal", "power-prefix"});
 }
 
+TEST_F(BadInput, an_empty_name_and_a_seed_that_wraps_round_are_refused) {
+  const std::string compare = "compare --stores lmdb --workload durable-put --trials 2 ";
+  expect_one_message(assay(compare + "--name ''"), 2, {"cannot be an experiment's name"});
+  EXPECT_EQ(assay(compare + "--seed -1").status, 2);
+  EXPECT_EQ(assay(compare + "--seed 99999999999999999999999").status, 2);
+  EXPECT_FALSE(std::filesystem::exists(directory_ / "runs"));
+}
+
+TEST_F(BadInput, an_output_file_that_cannot_be_written_does_not_hide_the_verdict) {
+  const Finished run = assay(
+      "compare --stores lmdb --workload durable-put --trials 2 --no-a-a --no-report --root bench "
+      "--durability process --set workload.keys.count=100 --set "
+      "workload.phases.run.duration_ms=20 --google-benchmark-json /nonexistent/x.json");
+  EXPECT_EQ(run.status, 7) << run.err;
+  EXPECT_NE(run.err.find("/nonexistent/x.json"), std::string::npos) << run.err;
+  EXPECT_NE(run.out.find("lmdb reaches"), std::string::npos) << run.out;
+}
+
 TEST_F(BadInput, an_unknown_verb_or_flag_has_the_status_of_bad_input) {
   EXPECT_EQ(assay("exlpode").status, 2);
   EXPECT_EQ(assay("compare --sores a").status, 2);

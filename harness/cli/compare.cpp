@@ -132,7 +132,8 @@ void add_compare(CLI::App& app, Invocation& invocation) {
           "a workload's KEY=VALUE (keys.count=1000) or STORE.SETTING=VALUE; may be repeated")
       ->allow_extra_args(false);
   verb->add_option("--trials", options->trials, "trials an arm (or blocks, or sets)");
-  verb->add_option("--seed", options->seed, "seed of streams and order");
+  verb->add_option("--seed", options->seed, "seed of streams and order")
+      ->check(CLI::Range(0.0, 9.2e18));  // beyond, a number would wrap round or be cut silently
   verb->add_option("--design", options->design, "random, blocks or windows");
   verb->add_option("--root", options->root, "benchmark root directory");
   verb->add_option("--latency", options->latency,

@@ -107,15 +107,16 @@ Result<ExitStatus> run_and_show(const Plan& plan, RunRequest request,
   }
   if (!outcome) return fail(outcome.error());
   if (options.json) fmt::print("{}\n", outcome->verdict.dump(2));
-  if (!options.google_benchmark_json.empty()) {
-    const auto text = google_benchmark_json(outcome->verdict, provenance_of(*outcome)).dump(2);
-    ASSAY_TRY(write_file_durably(options.google_benchmark_json, text + "\n"));
-  }
   if (const Status shown = show(*outcome, options); !shown) {
     fmt::print(stderr, "assay: the verdict is recorded, but its report failed: {}\n",
                shown.error().message());
   }
   if (!options.json) fmt::print("ledger  {}\n", outcome->ledger_path);
+  // Last: a file that cannot be written must not hide the verdict.
+  if (!options.google_benchmark_json.empty()) {
+    const auto text = google_benchmark_json(outcome->verdict, provenance_of(*outcome)).dump(2);
+    ASSAY_TRY(write_file_durably(options.google_benchmark_json, text + "\n"));
+  }
   return status_of(outcome->end);
 }
 

@@ -137,7 +137,7 @@ Declaration read_declaration(TomlTable& root) {
   Declaration declaration;
   Plan& plan = declaration.plan;
   plan.name = root.required_text("name");
-  if (!plan.name.empty() && !is_file_name(plan.name)) {
+  if (root.has("name") && !is_file_name(plan.name)) {
     root.reject("name", fmt::format("'{}' cannot be an experiment's name", plan.name),
                 "letters, digits, '-', '_' and '.'; it becomes a folder's name");
   }
