@@ -183,6 +183,26 @@ TEST(Hiding, a_failed_log_write_poisons_and_the_sequence_goes_on_after_a_reopen)
   EXPECT_TRUE(found.contains("a") && found.contains("d") && !found.contains("c"));
 }
 
+TEST(Hiding, a_stale_frame_in_a_segment_that_is_begun_anew_ends_the_log) {
+  // Two frames of the same size, the first lost, the second kept: a cut at the segment's beginning.
+  // The segment is used again from the same LSN, and the stale frame sits just behind the new one.
+  const auto disk = SimDisk::make();
+  auto store = open_small(disk);
+  ASSERT_TRUE(store->sync());
+  const std::size_t before = disk->pending_units();
+  ASSERT_TRUE(store->put("a", std::string(2000, '1'), Durability::buffered));
+  const std::size_t first = disk->pending_units();
+  ASSERT_TRUE(store->put("b", std::string(2000, '2'), Durability::buffered));
+  const auto crashed = disk->crashed([&](std::size_t u) { return u < before || u >= first; });
+  auto next = open_small(crashed);
+  ASSERT_TRUE(next);
+  ASSERT_EQ(next->snapshot().sequence(), 0U);
+  ASSERT_TRUE(next->put("c", std::string(2000, '3'), Durability::sync));
+  auto again = open_small(crashed->crashed(keep_none));
+  ASSERT_TRUE(again);
+  EXPECT_EQ(contents_of(again->snapshot()), (Model{{"c", std::string(2000, '3')}}));
+}
+
 TEST(Hiding, counters_far_beyond_32_bits_work) {
   const auto disk = SimDisk::make();
   const Lsn start((std::uint64_t{1} << 40) + 4096);

@@ -335,6 +335,23 @@ TEST_F(Table, a_damaged_header_of_the_last_of_two_segments_is_reported) {
   EXPECT_EQ(found.error().kind, ErrorKind::corruption);
 }
 
+TEST_F(Table, damage_of_the_last_frame_before_a_later_segment_is_reported) {
+  // Nothing in the first segment proves that its last frame was durable; the next header does.
+  const auto two = SimDisk::make();
+  Log log(two);
+  ASSERT_TRUE(log.writer.start(Epoch(1), Lsn(0), 0));
+  for (std::uint64_t n = 1; n <= 3; ++n) ASSERT_TRUE(log.write(n, text_of(n, 2000), false));
+  const std::size_t last = segment_data_offset + 2 * (log.writer.end_lsn().value / 3);
+  ASSERT_TRUE(log.write(4, text_of(4, 5000), true));
+  ASSERT_EQ(log.writer.segments().live().size(), 2U);
+  std::string first = *two->contents("log-000001");
+  first[last + 100] = static_cast<char>(first[last + 100] ^ 1);
+  two->set_contents("log-000001", first);
+  const auto found = recover(*two);
+  ASSERT_FALSE(found);
+  EXPECT_EQ(found.error().kind, ErrorKind::corruption);
+}
+
 TEST_F(Table, a_missing_or_truncated_segment_is_reported) {
   const auto copy = disk->killed();
   ASSERT_TRUE(copy->remove("log-000001"));
