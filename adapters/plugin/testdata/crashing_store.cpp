@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cstdint>
 #include <cstdlib>
 #include <stdexcept>
 #include <string>
@@ -41,8 +42,9 @@ struct Crashing {
   void before(const char* call) const {
     if (crash_in != call || calls++ < crash_after) return;
     if (crash_how == "segv") {
-      volatile int* volatile nowhere = nullptr;
-      *nowhere = 1;
+      // Not a null pointer: a sanitizer would end the process before the fault does.
+      volatile std::uintptr_t nowhere = 4096;
+      *reinterpret_cast<volatile int*>(nowhere) = 1;
     }
     if (crash_how == "abort") std::abort();
     if (crash_how == "exit") ::_exit(3);
