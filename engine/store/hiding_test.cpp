@@ -83,6 +83,28 @@ TEST(Hiding, root_fallback_finds_its_log_and_its_pages_not_reused) {
   }
 }
 
+TEST(Hiding, a_root_whose_sync_failed_is_made_durable_by_the_next_opening) {
+  // The next process sees the root in the page cache, where it counts as clean. It must not take
+  // it for durable: the log that the root before it needs is given up with the checkpoint after.
+  std::mt19937_64 random(19);
+  const auto disk = SimDisk::make();
+  auto store = open_small(disk);
+  Model model = put_some(*store, {}, 1);
+  ASSERT_TRUE(store->checkpoint());
+  model = put_some(*store, model, 2);
+  disk->fail_at(6, Fault::io_error);  // tree, filter, manifest, sync, root, and then its sync
+  ASSERT_EQ(store->checkpoint().error().kind, ErrorKind::io);
+  const auto survived = disk->killed();
+  auto next = open_small(survived);
+  ASSERT_TRUE(next);
+  EXPECT_EQ(next->recovery().root_generation, 3U);
+  model = put_some(*next, model, 3);
+  ASSERT_TRUE(next->checkpoint());
+  auto fallback = open_small(with_damaged_manifest(*survived));
+  ASSERT_TRUE(fallback);
+  expect_contents(fallback->snapshot(), model, random);
+}
+
 TEST(Hiding, damage_of_both_roots_is_reported_and_not_taken_for_an_empty_store) {
   const auto disk = SimDisk::make();
   auto store = open_small(disk);
