@@ -52,6 +52,15 @@ Error no_such_verdict(const std::vector<LedgerRecord>& lines, const std::string&
 
 /// A raw path is relative to the tree that the ledger is in: its own directory for an exploratory
 /// run, the root above ledgers/NAME/ for a registered one, else where the user stands.
+/// The ledger by its last folders, as ledgers/demo/ledger.jsonl: a page must be the same bytes
+/// wherever the tree stands and from wherever it is made.
+std::string path_in_tree(const std::string& ledger_path) {
+  std::error_code ignored;
+  const fs::path whole = fs::absolute(ledger_path, ignored).lexically_normal();
+  const fs::path folder = whole.parent_path();
+  return (folder.parent_path().filename() / folder.filename() / whole.filename()).string();
+}
+
 std::string find_raw(const std::string& ledger_path, const std::string& raw_path) {
   const fs::path raw(raw_path);
   std::error_code ignored;
@@ -132,7 +141,7 @@ void read_plan(const LedgerRecord& line, ReportModel& model) {
 Result<ReportModel> assemble(const std::vector<LedgerRecord>& lines, std::size_t verdict,
                              const std::string& path) {
   ReportModel model;
-  model.ledger_path = path;
+  model.ledger_path = path_in_tree(path);
   model.head_hash = lines.back().hash;
   model.verdict_hash = lines[verdict].hash;
   model.verdict_time = lines[verdict].time;
