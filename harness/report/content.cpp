@@ -143,7 +143,10 @@ Statement judged(const Comparison& comparison) {
     statement.sentence = fmt::format("{} is {} {}", comparison.a,
                                      shown(comparison.ratio, format_ratio), comparison.b);
   }
-  std::vector<std::string> parts{fmt::format("{} by a test of {}", verdict, comparison.kind)};
+  // The sentence may begin with the faster one, the verdict is about the first.
+  const bool decided = verdict == "superior" || verdict == "inferior";
+  std::vector<std::string> parts{fmt::format(
+      "{}{} by a test of {}", decided ? comparison.a + " is " : "", verdict, comparison.kind)};
   if (!comparison.test.empty()) parts.push_back(name_of_test(comparison.test));
   if (comparison.degrees_of_freedom.value) {
     parts.push_back(fmt::format("df = {}", format_number(*comparison.degrees_of_freedom.value)));
