@@ -23,7 +23,7 @@ namespace {
 // A store is one line here. Reference arms come last: they stand beside the others.
 std::vector<const Driver*> drivers() {
   return {
-      &sqlite_driver(), &rocksdb_driver(), &lmdb_driver(),
+      &sqlite_driver(),   &rocksdb_driver(), &lmdb_driver(),
 #ifdef ASSAY_HAS_LODE
       &lode_driver(),
 #endif

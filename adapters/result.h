@@ -70,7 +70,7 @@ using Status = Result<void>;
 /// An error of kind `environment` that ends in the text of errno value `code`.
 [[nodiscard]] Error system_error(std::string what, int code);
 
-/// The nearest of `valid` to `given` (edit distance), for "did you mean ...?". Empty if none is near.
+/// The nearest of `valid` to `given` (edit distance), for "did you mean ...?". Empty if none is.
 template <class Names>
 [[nodiscard]] std::string nearest_name(std::string_view given, const Names& valid);
 [[nodiscard]] std::size_t edit_distance(std::string_view a, std::string_view b);
@@ -95,15 +95,15 @@ std::string nearest_name(std::string_view given, const Names& valid) {
 }  // namespace assay
 
 /// Aborts with file, line and reason when `condition` is false. Always on, in every build.
-#define ASSAY_CHECK(condition, why)                                     \
-  do {                                                                  \
-    if (!(condition)) [[unlikely]]                                      \
-      ::assay::check_failed(__FILE__, __LINE__, #condition, (why));     \
+#define ASSAY_CHECK(condition, why)                                 \
+  do {                                                              \
+    if (!(condition)) [[unlikely]]                                  \
+      ::assay::check_failed(__FILE__, __LINE__, #condition, (why)); \
   } while (false)
 
 /// Hands the error of `expression` (a Result or Status) to the caller, else goes on.
-#define ASSAY_TRY(expression)                                               \
-  do {                                                                      \
+#define ASSAY_TRY(expression)                                                 \
+  do {                                                                        \
     if (auto assay_try_result = (expression); !assay_try_result) [[unlikely]] \
-      return std::unexpected(std::move(assay_try_result).error());          \
+      return std::unexpected(std::move(assay_try_result).error());            \
   } while (false)

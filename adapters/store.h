@@ -42,9 +42,9 @@ using Settings = std::map<std::string, std::string>;  ///< name -> value, as the
 /// One setting of a store: its default for a class, why, and who says so.
 struct Setting {
   std::string name;
-  std::string value;   ///< default for the durability class that was asked for
-  std::string reason;  ///< why this value is best practice for the store
-  std::string source;  ///< the store's own documentation that says so
+  std::string value;                 ///< default for the durability class that was asked for
+  std::string reason;                ///< why this value is best practice for the store
+  std::string source;                ///< the store's own documentation that says so
   std::vector<std::string> choices;  ///< valid values; empty = free form, checked at open
 };
 
@@ -57,7 +57,7 @@ struct Capabilities {
   bool retains_data = true;         ///< false: a reference arm that keeps nothing (`null`)
   bool reference = false;           ///< a floor or ceiling to show beside arms, never an arm
   std::vector<DurabilityClass> durability;  ///< classes it claims to reach
-  std::uint64_t min_key_bytes = 0;  ///< 1: an empty key is refused
+  std::uint64_t min_key_bytes = 0;          ///< 1: an empty key is refused
   std::uint64_t max_key_bytes = 0;
   std::uint64_t max_value_bytes = 0;
 };
@@ -66,7 +66,7 @@ struct OpenOptions {
   std::string directory;  ///< exists and is ours; the store may put anything inside
   bool create = true;     ///< false: fail when the store is not there yet
   DurabilityClass durability = DurabilityClass::power;
-  Settings settings;       ///< overrides of what the class maps to
+  Settings settings;  ///< overrides of what the class maps to
   KeyKind key_kind = KeyKind::bytes;
   std::uint64_t memory_bytes = std::uint64_t{256} << 20;  ///< budget for the store's own caches
   std::uint64_t expected_bytes = 0;  ///< hint: keys and values to be stored, 0 = unknown
@@ -83,9 +83,9 @@ struct Mutation {
 struct ScanRange {
   std::string_view first = {};
   std::string_view last = {};
-  bool from_start = true;  ///< no lower bound: `first` is ignored
-  bool to_end = true;      ///< no upper bound: `last` is ignored
-  bool backward = false;   ///< from the upper bound down
+  bool from_start = true;   ///< no lower bound: `first` is ignored
+  bool to_end = true;       ///< no upper bound: `last` is ignored
+  bool backward = false;    ///< from the upper bound down
   std::uint64_t limit = 0;  ///< entries to visit at most; 0 = no limit
 };
 

@@ -1,9 +1,32 @@
 // The assay command: parses the command line and runs one verb.
 #include <cstdio>
+#include <string>
+#include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "harness/cli/verb.h"
+
+namespace {
+
+/// CLI11 says of an unknown verb only that one is missing; say which word, and the nearest verb.
+assay::Status check_verb(const CLI::App& app, int argc, char** argv) {
+  if (argc < 2 || argv[1][0] == '-') return {};
+  const std::string given = argv[1];
+  std::vector<std::string> verbs;
+  for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; })) {
+    if (verb->get_name() == given) return {};
+    if (!verb->get_group().empty()) verbs.push_back(verb->get_name());
+  }
+  const std::string near = assay::nearest_name(given, verbs);
+  return assay::fail(
+      assay::Error(assay::ErrorKind::bad_input, fmt::format("there is no verb '{}'", given))
+          .hint(near.empty() ? fmt::format("valid: {}", fmt::join(verbs, ", "))
+                             : fmt::format("did you mean '{}'?", near)));
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
   using namespace assay;
@@ -17,6 +40,10 @@ int main(int argc, char** argv) {
   cli::add_plot(app, invocation);
   cli::add_report(app, invocation);
   cli::add_worker(app, invocation);
+  if (const Status known = check_verb(app, argc, argv); !known) {
+    fmt::print(stderr, "assay: {}\n", known.error().message());
+    return static_cast<int>(cli::ExitStatus::bad_input);
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -2,10 +2,10 @@
 //
 // run_trial() makes a marked directory, runs the workload's phases in fresh child processes (a new
 // one at every restart or cold run), validates the contents in another one, removes the directory
-// and returns the raw record of harness/FORMATS.md. A child that is killed, hangs or runs out of disk
-// makes the trial "void"; wrong contents, an error or a crash of the store "disqualify" its arm; both
-// are records, not errors.
-// Errors are only for what makes going on pointless (bad settings, refused pin, no such store).
+// and returns the raw record of harness/FORMATS.md. A child that is killed, hangs or runs out of
+// disk makes the trial "void"; wrong contents, an error or a crash of the store "disqualify" its
+// arm; both are records, not errors. Errors are only for what makes going on pointless (bad
+// settings, refused pin, no such store).
 #pragma once
 
 #include <atomic>
