@@ -119,7 +119,8 @@ Result<ExitStatus> compare(const CompareOptions& options) {
 void add_compare(CLI::App& app, Invocation& invocation) {
   auto options = std::make_shared<CompareOptions>();
   CLI::App* verb = app.add_subcommand("compare", "Compare stores under a workload (exploratory)");
-  verb->add_option("--stores", options->stores, "stores, separated by commas")
+  verb->add_option("--stores,--store", options->stores,
+                   "stores of `assay store list` or paths of plug-ins, separated by commas")
       ->required()
       ->delimiter(',');
   verb->add_option("--workload", options->workload, "a shipped workload or a .toml file")

@@ -5,7 +5,10 @@
 
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 #include "harness/report/fixture.h"
+#include "harness/report/record_reading.h"
 
 namespace assay::report {
 namespace {
@@ -118,6 +121,11 @@ TEST(FindLedger, takes_a_file_or_its_directory) {
   const Result<std::string> missing = find_ledger(directory.path() + "/nothing");
   ASSERT_FALSE(missing);
   EXPECT_EQ(missing.error().kind(), ErrorKind::bad_input);
+}
+
+TEST(RowTitle, of_a_plug_in_is_its_files_name_and_not_its_path) {
+  const Row row = read_row({{"arm", "mine"}, {"store", "/some/where/mine.so"}, {"version", "3"}});
+  EXPECT_EQ(row_title(row), "mine 3");
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "harness/report/record_reading.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <limits>
 
 #include <nlohmann/json.hpp>
@@ -111,6 +112,10 @@ Row read_row(const json& record) {
   Row row;
   row.arm = record.at("arm").get<std::string>();
   row.store = text(record, "store");
+  // A plug-in is named by its file; the whole path, which the plan keeps, would fill the table.
+  if (row.store.find('/') != std::string::npos || row.store.ends_with(".so")) {
+    row.store = std::filesystem::path(row.store).stem().string();
+  }
   const json& version = member(record, "version");
   if (version.is_string()) row.version = version.get<std::string>();
   row.durability = text(record, "durability");
