@@ -472,6 +472,14 @@ class LmdbDriver final : public Driver {
     return lmdb_settings(durability);
   }
   Result<std::unique_ptr<Store>> open(const OpenOptions& options) const override;
+  Status check_settings(const OpenOptions& options, std::uint32_t sessions) const override {
+    const Result<Settings> settings = resolve_settings(*this, options.durability, options.settings);
+    if (!settings) return std::unexpected(settings.error());
+    const Result<LmdbPlan> plan = lmdb_plan(*settings, options);
+    if (!plan) return std::unexpected(plan.error());
+    return require_reach(kName, "max_readers", settings->at("max_readers"), plan->readers,
+                         sessions);
+  }
 };
 
 Result<std::unique_ptr<Store>> LmdbDriver::open(const OpenOptions& options) const {

@@ -359,6 +359,13 @@ class LodeDriver final : public Driver {
     };
   }
 
+  Status check_settings(const OpenOptions& options, std::uint32_t) const override {
+    const Result<Settings> settings = resolve_settings(*this, options.durability, options.settings);
+    if (!settings) return std::unexpected(settings.error());
+    ASSAY_TRY(plan_of(*settings, options));
+    return {};
+  }
+
   Result<std::unique_ptr<Store>> open(const OpenOptions& options) const override {
     const Result<Settings> settings = resolve_settings(*this, options.durability, options.settings);
     if (!settings) return std::unexpected(settings.error());

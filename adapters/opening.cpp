@@ -113,9 +113,19 @@ Result<std::uint64_t> count_setting(std::string_view driver, const Settings& set
     return fail(
         Error(ErrorKind::bad_input,
               fmt::format("{}: \"{}\" is not a value of setting \"{}\"", driver, text, name))
-            .hint(fmt::format("a whole number from {} to {}", range.least, range.most)));
+            .hint(fmt::format("a whole number from {} to {}, or auto", range.least, range.most)));
   }
   return value;
+}
+
+Status require_reach(std::string_view driver, const std::string& name, std::string_view value,
+                     std::uint64_t reach, std::uint32_t sessions) {
+  if (sessions <= reach) return {};
+  return fail(Error(ErrorKind::bad_input,
+                    fmt::format("{}: {} = {} allows {} session{} at once, and {} are wanted",
+                                driver, name, value, reach, reach == 1 ? "" : "s", sessions))
+                  .hint(fmt::format("change {}, or use at most {} thread{}", name, reach,
+                                    reach == 1 ? "" : "s")));
 }
 
 bool on_setting(const Settings& settings, const std::string& name) {

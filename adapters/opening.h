@@ -38,6 +38,10 @@ struct CountRange {
 };
 [[nodiscard]] Result<std::uint64_t> count_setting(std::string_view driver, const Settings& settings,
                                                   const std::string& name, const CountRange& range);
+/// Refuses more `sessions` at once than setting `name` with its `value` allows: `reach` of them.
+[[nodiscard]] Status require_reach(std::string_view driver, const std::string& name,
+                                   std::string_view value, std::uint64_t reach,
+                                   std::uint32_t sessions);
 /// True when the setting reads "on".
 [[nodiscard]] bool on_setting(const Settings& settings, const std::string& name);
 

@@ -328,6 +328,7 @@ class RawFileDriver final : public Driver {
 
   std::vector<Setting> settings(DurabilityClass durability) const override;
   Result<std::unique_ptr<Store>> open(const OpenOptions& options) const override;
+  Status check_settings(const OpenOptions& options, std::uint32_t sessions) const override;
 };
 
 std::vector<Setting> RawFileDriver::settings(DurabilityClass durability) const {
@@ -373,6 +374,13 @@ Result<RawLog::Options> log_options(const Settings& settings, const OpenOptions&
   log.prepare_bytes = *prepare_bytes;
   log.method = raw_method_of(settings.at("method"));
   return log;
+}
+
+Status RawFileDriver::check_settings(const OpenOptions& options, std::uint32_t) const {
+  const Result<Settings> settings = resolve_settings(*this, options.durability, options.settings);
+  if (!settings) return std::unexpected(settings.error());
+  ASSAY_TRY(log_options(*settings, options));
+  return {};
 }
 
 /// An exclusive lock on the directory: a handle, or why there is none.

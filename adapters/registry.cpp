@@ -64,4 +64,14 @@ Result<const Driver*> find_driver(std::string_view name_or_path) {
           .hint(near.empty() ? valid : fmt::format("did you mean \"{}\"? {}", near, valid)));
 }
 
+Status validate_settings(std::string_view name_or_path, DurabilityClass durability,
+                         const Settings& given, std::uint32_t sessions) {
+  const Result<const Driver*> driver = find_driver(name_or_path);
+  if (!driver) return std::unexpected(driver.error());
+  OpenOptions options;
+  options.durability = durability;
+  options.settings = given;
+  return (*driver)->check_settings(options, sessions);
+}
+
 }  // namespace assay

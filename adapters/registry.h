@@ -16,4 +16,11 @@ namespace assay {
 /// in ".so"). Plug-ins are loaded once and stay loaded. Unknown names get the nearest valid one.
 [[nodiscard]] Result<const Driver*> find_driver(std::string_view name_or_path);
 
+/// Refuses what the store would refuse of `given` when it is opened for `durability` and used by
+/// `sessions` threads at once (0: not known), without opening a directory: unknown names, values
+/// outside of their choices or range, settings that exclude each other. The error names setting,
+/// value and what is valid. What only a plug-in's own open() can know stays unknown here.
+[[nodiscard]] Status validate_settings(std::string_view name_or_path, DurabilityClass durability,
+                                       const Settings& given, std::uint32_t sessions);
+
 }  // namespace assay

@@ -453,6 +453,13 @@ class RocksdbDriver final : public Driver {
     return rocksdb_settings(durability);
   }
 
+  Status check_settings(const OpenOptions& options, std::uint32_t) const override {
+    const Result<Settings> settings = resolve_settings(*this, options.durability, options.settings);
+    if (!settings) return std::unexpected(settings.error());
+    ASSAY_TRY(rocksdb_plan(*settings, options));
+    return {};
+  }
+
   Result<std::unique_ptr<Store>> open(const OpenOptions& options) const override {
     const Result<Settings> settings = resolve_settings(*this, options.durability, options.settings);
     if (!settings) return std::unexpected(settings.error());

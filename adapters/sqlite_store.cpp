@@ -471,6 +471,14 @@ class SqliteDriver final : public Driver {
     return sqlite_settings(durability);
   }
   Result<std::unique_ptr<Store>> open(const OpenOptions& options) const override;
+  Status check_settings(const OpenOptions& options, std::uint32_t sessions) const override {
+    const Result<Settings> settings = resolve_settings(*this, options.durability, options.settings);
+    if (!settings) return std::unexpected(settings.error());
+    const Result<SqlitePragmas> pragmas = sqlite_pragmas(*settings, options.memory_bytes);
+    if (!pragmas) return std::unexpected(pragmas.error());
+    if (pragmas->locking_mode != "exclusive") return {};
+    return require_reach(kName, "locking_mode", pragmas->locking_mode, 1, sessions);
+  }
 };
 
 Result<std::unique_ptr<Store>> SqliteDriver::open(const OpenOptions& options) const {

@@ -66,6 +66,11 @@ Result<Footprint> Store::footprint() const {
   return directory_footprint(directory_);
 }
 
+Status Driver::check_settings(const OpenOptions& options, std::uint32_t) const {
+  ASSAY_TRY(resolve_settings(*this, options.durability, options.settings));
+  return {};
+}
+
 Result<Settings> resolve_settings(const Driver& driver, DurabilityClass durability,
                                   const Settings& given) {
   const std::vector<Setting> known = driver.settings(durability);

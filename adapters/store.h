@@ -155,6 +155,11 @@ class Driver {
   /// Every setting of the store with its value for `durability`.
   virtual std::vector<Setting> settings(DurabilityClass durability) const = 0;
   virtual Result<std::unique_ptr<Store>> open(const OpenOptions& options) const = 0;
+  /// What open() or session() would refuse of `options.settings`, without touching a directory;
+  /// `sessions` are open at once (0: not known yet). The default checks names and choices only, so
+  /// a store whose free-form values have a range overrides it.
+  [[nodiscard]] virtual Status check_settings(const OpenOptions& options,
+                                              std::uint32_t sessions) const;
 };
 
 /// Walks `directory`: regular files, apparent and allocated bytes.
