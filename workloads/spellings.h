@@ -48,6 +48,10 @@ inline constexpr Spelling<CachePolicy> kCachePolicies[] = {
     {"cold-files", CachePolicy::cold_files},
     {"cold", CachePolicy::cold},
 };
+inline constexpr Spelling<RestartHow> kRestartHows[] = {
+    {"close", RestartHow::close},
+    {"kill", RestartHow::kill},
+};
 inline constexpr Spelling<PhaseKind> kPhaseKinds[] = {
     {"load", PhaseKind::load},
     {"run", PhaseKind::run},

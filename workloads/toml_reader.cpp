@@ -103,6 +103,11 @@ bool TomlTable::has(std::string_view name) const {
   return ask(name) != nullptr;
 }
 
+bool TomlTable::has_text(std::string_view name) const {
+  const TomlNode* const node = ask(name);
+  return node != nullptr && node->kind == TomlNode::text;
+}
+
 bool TomlTable::present() const {
   return node_ != nullptr;
 }

@@ -54,6 +54,9 @@ class TomlTable {
   /// True when the table itself was written (false: table() of an absent name).
   [[nodiscard]] bool present() const;
 
+  /// True when the key was written as a text, for keys that take a number or a word.
+  [[nodiscard]] bool has_text(std::string_view name) const;
+
   [[nodiscard]] bool boolean(std::string_view name, bool otherwise);
   [[nodiscard]] std::string text(std::string_view name, std::string_view otherwise = {});
   [[nodiscard]] std::string required_text(std::string_view name);

@@ -46,6 +46,9 @@ std::string_view to_string(WarmUpPolicy policy) {
 std::string_view to_string(CachePolicy policy) {
   return spelling_of(kCachePolicies, policy);
 }
+std::string_view to_string(RestartHow how) {
+  return spelling_of(kRestartHows, how);
+}
 
 std::vector<std::string> shipped_workloads() {
   std::vector<std::string> names;

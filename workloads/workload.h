@@ -112,10 +112,21 @@ struct WarmUp {
 
 enum class CachePolicy : std::uint8_t { as_is, warm, cold_files, cold };
 
+/// How the process of a restart phase ends.
+enum class RestartHow : std::uint8_t {
+  close,  ///< Store::close, then exit
+  kill,   ///< SIGKILL after the last acknowledged operation; the store is never closed
+};
+
+/// Phase::timed_batch: as many operations a sample as make the clock negligible here.
+inline constexpr std::uint32_t kTimedBatchAuto = 0;
+/// The most operations that one sample may cover.
+inline constexpr std::uint32_t kTimedBatchMax = 256;
+
 enum class PhaseKind : std::uint8_t {
   load,        ///< puts keys.count keys
   run,         ///< roles at work; the timed part
-  restart,     ///< close, fresh process, open (open is timed: recovery)
+  restart,     ///< close or kill, fresh process, open (open is timed: recovery)
   sync,        ///< Store::sync
   checkpoint,  ///< Store::checkpoint
   settle,      ///< Store::settle
@@ -138,6 +149,11 @@ struct Phase {
   WarmUp warm_up;
   CachePolicy cache = CachePolicy::as_is;
   double max_resident = 0.02;  ///< cold: largest share of the files that may still be cached
+  /// run: operations that one latency sample covers; its figure is their mean. kTimedBatchAuto:
+  /// decided before the first trial. The operations themselves do not depend on it.
+  std::uint32_t timed_batch = 1;
+  // restart
+  RestartHow how = RestartHow::close;
   /// run: a file of operations captured elsewhere (trace_file.h) instead of a mix, an absolute
   /// path. The only role's mix is then what was found in it, `operations` its length.
   std::string trace;
@@ -164,6 +180,7 @@ struct Workload {
 [[nodiscard]] std::string_view to_string(DistributionKind kind);
 [[nodiscard]] std::string_view to_string(WarmUpPolicy policy);
 [[nodiscard]] std::string_view to_string(CachePolicy policy);
+[[nodiscard]] std::string_view to_string(RestartHow how);
 
 /// Replaces single keys of a declaration, as `--set keys.count=1000` does: dotted path -> TOML
 /// text.

@@ -99,7 +99,13 @@ nlohmann::json phase_json(const Phase& phase) {
     json["load_batch"] = phase.load_batch;
     json["load_threads"] = phase.load_threads;
   }
+  if (phase.kind == PhaseKind::restart) json["how"] = spelling_of(kRestartHows, phase.how);
   if (phase.kind != PhaseKind::run) return json;
+  if (phase.timed_batch == kTimedBatchAuto) {
+    json["timed_batch"] = "auto";
+  } else {
+    json["timed_batch"] = phase.timed_batch;
+  }
   json["cache"] = spelling_of(kCachePolicies, phase.cache);
   if (phase.cache == CachePolicy::cold || phase.cache == CachePolicy::cold_files) {
     json["max_resident"] = phase.max_resident;

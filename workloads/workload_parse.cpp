@@ -313,6 +313,26 @@ void read_cache(TomlTable& table, Phase& phase) {
   }
 }
 
+/// `table` has been read except for this key. An open loop's latency begins at each operation's own
+/// intended start, so there is no batch to time.
+void read_timed_batch(TomlTable& table, Phase& phase) {
+  if (table.has_text("timed_batch")) {
+    constexpr Spelling<std::uint32_t> kWords[] = {{"auto", kTimedBatchAuto}};
+    phase.timed_batch = table.choice("timed_batch", std::uint32_t{1}, kWords);
+  } else {
+    phase.timed_batch = table.integer32("timed_batch", 1, 1, kTimedBatchMax);
+  }
+  const bool open = std::any_of(phase.roles.begin(), phase.roles.end(),
+                                [](const Role& role) { return role.arrival.rate_per_s > 0.0; });
+  if (open && phase.timed_batch != 1) {
+    table.reject("timed_batch",
+                 "'timed_batch' needs a closed loop: in an open one each operation has an intended "
+                 "start of its own",
+                 "leave it out, or leave out 'rate_per_s' (or 'trace_speed')");
+    phase.timed_batch = 1;
+  }
+}
+
 void read_run(TomlTable& table, const KeySpec& keys, Phase& phase) {
   only_for(table, "trace_speed", false, "a phase with a trace");
   phase.operations = table.integer("operations", 0, 1);
@@ -363,9 +383,13 @@ Phase read_phase(TomlTable& table, const Workload& workload, const std::string& 
   for (const auto* key : {"load_order", "load_batch", "load_threads"}) {
     only_for(table, key, load, "load phases");
   }
-  for (const auto* key :
-       {"operations", "duration_ms", "warm_up", "cache", "max_resident", "roles", "trace"}) {
+  for (const auto* key : {"operations", "duration_ms", "warm_up", "cache", "max_resident", "roles",
+                          "trace", "timed_batch"}) {
     only_for(table, key, run, "run phases");
+  }
+  only_for(table, "how", phase.kind == PhaseKind::restart, "restart phases");
+  if (phase.kind == PhaseKind::restart) {
+    phase.how = table.choice("how", RestartHow::close, kRestartHows);
   }
   if (load) read_load(table, workload, phase);
   if (run && table.has("trace")) {
@@ -377,6 +401,7 @@ Phase read_phase(TomlTable& table, const Workload& workload, const std::string& 
       check_batch(table, "roles", role.batch_keys, entry_bytes(workload));
     }
   }
+  if (run) read_timed_batch(table, phase);
   return phase;
 }
 

@@ -161,6 +161,16 @@ INSTANTIATE_TEST_SUITE_P(
                 "operations = 10\ncache = \"cold\"\nwarm_up = { policy = \"fixed\", ms = 5 }",
                 "w.toml:11: a warm-up would warm the cache that is to be cold (leave "
                 "[phases.warm_up] out or use cache = \"as-is\")"},
+        Refusal{"operations = 10", "operations = 10\ntimed_batch = 257",
+                "w.toml:11: 'timed_batch' must be between 1 and 256, not 257"},
+        Refusal{"operations = 10", "operations = 10\ntimed_batch = \"automatic\"",
+                "w.toml:11: 'timed_batch' must be one of auto, not \"automatic\""},
+        Refusal{"mix = { read = 1 }\n",
+                "mix = { read = 1 }\nrate_per_s = 5\n"
+                "[[phases]]\nkind = \"restart\"\nhow = \"kil\"\n",
+                "w.toml:17: 'how' must be one of close, kill, not \"kil\" (did you mean 'kill'?)"},
+        Refusal{"kind = \"load\"", "kind = \"load\"\nhow = \"kill\"",
+                "w.toml:8: 'how' has no effect here: it belongs to restart phases"},
         Refusal{"kind = \"load\"", "kind = \"load\"\nname = \"run\"",
                 "w.toml:10: two phases are called 'run' (give each its own name)"},
         Refusal{"operations = 10", "operations = 10\ntimed = false",
@@ -253,9 +263,13 @@ background = true
 [[phases]]
 kind = "checkpoint"
 [[phases]]
+kind = "restart"
+how = "kill"
+[[phases]]
 kind = "run"
 name = "cold"
 operations = 5
+timed_batch = 20
 cache = "cold"
 max_resident = 0.1
 [[phases.roles]]
@@ -272,6 +286,25 @@ distribution = { kind = "hot-prefix" }
   const auto through_text = workload_from_json(nlohmann::json::parse(json.dump()));
   ASSERT_TRUE(through_text);
   EXPECT_EQ(*through_text, *workload);
+}
+
+TEST(Workload, batches_for_the_clock_show_in_the_canonical_form_and_need_a_closed_loop) {
+  const auto plain = parse_workload(kGood, "w.toml");
+  EXPECT_EQ(to_json(*plain)["phases"][1]["timed_batch"], 1);
+  const auto decided = parse_workload(
+      changed("operations = 10", "operations = 10\ntimed_batch = \"auto\""), "w.toml");
+  ASSERT_TRUE(decided) << decided.error().message();
+  EXPECT_EQ(decided->phases[1].timed_batch, kTimedBatchAuto);
+  EXPECT_EQ(to_json(*decided)["phases"][1]["timed_batch"], "auto");
+  const auto back = workload_from_json(to_json(*decided));
+  ASSERT_TRUE(back) << back.error().message();
+  EXPECT_EQ(*back, *decided);
+  EXPECT_EQ(
+      message(changed("operations = 10\n[[phases.roles]]\n",
+                      "operations = 10\ntimed_batch = 4\n[[phases.roles]]\nrate_per_s = 5\n")),
+      "w.toml:11: 'timed_batch' needs a closed loop: in an open one each operation has an "
+      "intended start of its own (leave it out, or leave out 'rate_per_s' (or "
+      "'trace_speed'))");
 }
 
 TEST(Workload, a_canonical_form_with_an_unknown_key_is_refused) {
