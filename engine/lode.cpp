@@ -187,7 +187,7 @@ Status Store::close() {
 }
 
 std::string_view version() {
-  return "0.1.0 (format 1)";
+  return "0.2.0 (format 2)";
 }
 
 std::string u64_key(std::uint64_t number) {

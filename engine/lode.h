@@ -32,8 +32,6 @@ class Disk;
 class Engine;
 struct SnapshotCore;
 
-enum class KeyKind : std::uint8_t { bytes = 0, u64 = 1 };
-
 /// When a commit is acknowledged. Whatever the mode, what a crash leaves is a prefix of the commits
 /// in their order, each whole.
 enum class Durability : std::uint8_t {
@@ -217,7 +215,7 @@ class Store {
   std::shared_ptr<Engine> engine_;
 };
 
-/// Version of the engine and of its format: "0.1.0 (format 1)".
+/// Version of the engine and of its format: "0.2.0 (format 2)".
 [[nodiscard]] std::string_view version();
 
 /// The 8 bytes, big-endian, that stand for `number` in a store of u64 keys.

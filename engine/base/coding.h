@@ -38,6 +38,17 @@ void store(std::byte* at, T value) {
   return head;
 }
 
+/// Big-endian 64-bit number of the first eight bytes of `text`, padded with zeros.
+[[nodiscard]] inline std::uint64_t long_head_of(std::string_view text) {
+  std::uint64_t raw = 0;
+  if (text.size() >= 8) {
+    std::memcpy(&raw, text.data(), 8);
+  } else if (!text.empty()) {
+    std::memcpy(&raw, text.data(), text.size());
+  }
+  return __builtin_bswap64(raw);
+}
+
 constexpr std::size_t max_varint_bytes = 10;
 
 inline std::size_t varint_bytes(std::uint64_t value) {

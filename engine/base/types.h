@@ -54,6 +54,8 @@ enum class LogMethod : std::uint8_t {
 };
 [[nodiscard]] std::string_view to_string(LogMethod method);
 
+enum class KeyKind : std::uint8_t { bytes = 0, u64 = 1 };
+
 /// What an entry says about its key.
 enum class EntryKind : std::uint8_t { value = 0, tombstone = 1 };
 

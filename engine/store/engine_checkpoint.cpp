@@ -100,7 +100,9 @@ Result<std::vector<std::shared_ptr<const Tree>>> Engine::build_trees(EntryCursor
     if (going_.load(std::memory_order_relaxed)) {
       return fail(ErrorKind::io, "given up: the store is being closed");
     }
-    if (!builder) builder = std::make_unique<TreeBuilder>(tree_space(), next_tree_++);
+    if (!builder) {
+      builder = std::make_unique<TreeBuilder>(tree_space(), next_tree_++, options_.key_kind);
+    }
     LODE_ASSIGN(const std::string_view value, source.value());
     LODE_TRY(builder->add(source.key(), source.kind(), value));
     if (builder->bytes() < options_.tree_bytes) continue;

@@ -24,7 +24,7 @@ void run_history(std::uint64_t seed, int steps, Options options) {
     const std::uint64_t what = random() % 100;
     if (what < 70) {
       Model next = states.back();
-      const WriteBatch batch = random_batch(random, next);
+      const WriteBatch batch = random_batch(random, next, options.key_kind);
       const Durability durability = random_durability(random);
       const auto receipt = store->commit(batch, durability);
       ASSERT_TRUE(receipt) << receipt.error().what;
@@ -86,6 +86,14 @@ TEST(Model, random_histories_agree_with_an_ordered_map) {
     Options options = small_options();
     if (seed % 3 == 1) options.log_method = LogMethod::direct_dsync;
     if (seed % 3 == 2) options.log_method = LogMethod::dsync;
+    run_history(seed, 700, options);
+  }
+}
+
+TEST(Model, random_histories_of_u64_keys_agree_with_an_ordered_map) {
+  for (std::uint64_t seed = 101; seed <= 108 && !testing::Test::HasFatalFailure(); ++seed) {
+    Options options = small_options();
+    options.key_kind = KeyKind::u64;
     run_history(seed, 700, options);
   }
 }

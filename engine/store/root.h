@@ -17,7 +17,7 @@
 namespace lode {
 
 constexpr std::uint64_t root_magic = 0x746F6F5265646F6CU;  // "lodeRoot"
-constexpr std::uint32_t format_version = 1;
+constexpr std::uint32_t format_version = 2;
 constexpr std::uint64_t root_slots = 2;         // pages 0 and 1 of the data file
 constexpr std::size_t root_record_bytes = 128;  // in one sector: never torn
 

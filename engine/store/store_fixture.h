@@ -120,7 +120,11 @@ inline void expect_contents(const Snapshot& snapshot, const Model& model, std::m
   }
 }
 
-inline std::string random_key(std::mt19937_64& random) {
+inline std::string random_key(std::mt19937_64& random, KeyKind keys = KeyKind::bytes) {
+  if (keys == KeyKind::u64) {  // neighbours, far ones, both ends
+    const std::uint64_t number = random() % 60;
+    return u64_key(random() % 6 == 0 ? number << 40 : random() % 20 == 0 ? ~number : number);
+  }
   std::string key = "k" + std::to_string(random() % 60);
   if (random() % 10 == 0) key += std::string(random() % 200, 'x');
   if (random() % 20 == 0) key.clear();
@@ -135,10 +139,11 @@ inline std::string random_value(std::mt19937_64& random) {
 }
 
 /// A batch of a few operations, made to `model` as well.
-inline WriteBatch random_batch(std::mt19937_64& random, Model& model) {
+inline WriteBatch random_batch(std::mt19937_64& random, Model& model,
+                               KeyKind keys = KeyKind::bytes) {
   WriteBatch batch;
   for (std::size_t n = 1 + random() % 6; n > 0; --n) {
-    const std::string key = random_key(random);
+    const std::string key = random_key(random, keys);
     switch (random() % 8) {
       case 0:
       case 1:
@@ -147,7 +152,7 @@ inline WriteBatch random_batch(std::mt19937_64& random, Model& model) {
         break;
       case 2: {
         if (random() % 3 != 0) break;
-        const std::string last = random_key(random);
+        const std::string last = random_key(random, keys);
         batch.erase_range(key, last);
         erase_range(model, key, last);
         break;
@@ -161,8 +166,8 @@ inline WriteBatch random_batch(std::mt19937_64& random, Model& model) {
     }
   }
   if (batch.empty()) {
-    batch.put("filler", "1");
-    model["filler"] = "1";
+    batch.put("fillings", "1");  // 8 bytes: a number as well
+    model["fillings"] = "1";
   }
   return batch;
 }

@@ -135,8 +135,7 @@ Result<PinnedPage> PagePool::load(const PageRef& ref, std::uint64_t tree) {
       return std::unexpected(std::move(status).error());
     }
     frame.page.store(page, std::memory_order_relaxed);
-    frame.warmth.store(PageView(memory).kind() == PageKind::inner ? 3 : 1,
-                       std::memory_order_relaxed);
+    frame.warmth.store(PageView(memory).leaf() ? 1 : 3, std::memory_order_relaxed);
     frame.state.fetch_sub(busy - 1, std::memory_order_release);  // no longer busy, one pin
     entry_of(page, true)->store(static_cast<std::uint32_t>(number + 1), std::memory_order_release);
     pinned.state_ = &frame.state;

@@ -121,14 +121,12 @@ Result<Lookup> Tree::get(std::string_view key, std::uint64_t hash, std::string& 
   while (true) {
     LODE_ASSIGN(const PinnedPage page, space_.pool.pin(ref, info_.number));
     const PageView view = page.view();
-    if (view.kind() == PageKind::inner) {
+    if (!view.leaf()) {
       ref = view.child(view.child_index(key));
       continue;
     }
-    bool equal = false;
-    const std::size_t at = view.lower_bound(key, equal);
-    if (!equal) return Lookup{};
-    const Cell cell = view.cell(at);
+    Cell cell;
+    if (!view.find(key, cell)) return Lookup{};
     if (cell.kind == CellKind::tombstone) return Lookup{.found = true, .deleted = true};
     if (cell.kind == CellKind::reference) {
       LODE_TRY(read_value(decode_value_ref(as_bytes(cell.data).data()), value));
@@ -150,12 +148,12 @@ Status Tree::verify_page(const PageRef& ref, unsigned level, Walk& walk) const {
   LODE_ASSIGN(const PinnedPage page, space_.pool.pin(ref, info_.number));
   const PageView view = page.view();
   const std::string place = "page " + std::to_string(ref.page.value) + ": ";
-  if (view.level() != level || (view.kind() == PageKind::leaf) != (level == 0)) {
+  if (view.level() != level || view.leaf() != (level == 0)) {
     return fail(ErrorKind::corruption, place + "wrong level");
   }
+  std::array<char, key_buffer_bytes> buffer;
   for (std::size_t i = 0; i < view.count(); ++i) {
-    const Cell cell = view.cell(i);
-    const std::string key = std::string(view.prefix()) + std::string(cell.suffix);
+    const std::string key(buffer.data(), view.key(i, buffer.data()));
     if (level > 0) {
       if (i > 0 && key <= walk.last_key) {
         return fail(ErrorKind::corruption, place + "a separator is not above its left subtree");
@@ -172,6 +170,7 @@ Status Tree::verify_page(const PageRef& ref, unsigned level, Walk& walk) const {
     }
     LODE_ASSIGN(const bool perhaps, may_hold(filter_hash(key)));
     if (!perhaps) return fail(ErrorKind::corruption, place + "the filter denies a key");
+    const Cell cell = view.cell(i);
     if (cell.kind == CellKind::reference) {
       LODE_TRY(read_value(decode_value_ref(as_bytes(cell.data).data()), walk.scratch));
     }

@@ -6,6 +6,7 @@
 // Threads: a Tree is read from any thread; a TreeBuilder and a TreeCursor by one.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <memory>
 #include <mutex>
@@ -85,7 +86,7 @@ class Tree {
 /// has synced the file.
 class TreeBuilder {
  public:
-  TreeBuilder(TreeSpace space, std::uint64_t number);
+  TreeBuilder(TreeSpace space, std::uint64_t number, KeyKind keys = KeyKind::bytes);
   Status add(std::string_view key, EntryKind kind, std::string_view value);
   [[nodiscard]] std::uint64_t entries() const { return info_.entries; }
   /// Bytes of pages and values so far, about.
@@ -101,10 +102,12 @@ class TreeBuilder {
   Result<PageRef> emit(std::size_t level);
 
   TreeSpace space_;
+  KeyKind keys_;
   TreeInfo info_;
   ExtentStream pages_;
   ExtentStream values_;
   struct Level {
+    explicit Level(PageKind kind) : page(kind) {}
     PageBuilder page;
     std::string separator;  ///< lowest key that leads to the page being filled
   };
@@ -123,7 +126,7 @@ class TreeCursor final : public EntryCursor {
   void next() override;
   void prev() override;
   [[nodiscard]] bool valid() const override { return valid_; }
-  [[nodiscard]] std::string_view key() const override { return key_; }
+  [[nodiscard]] std::string_view key() const override { return {key_.data(), key_bytes_}; }
   [[nodiscard]] EntryKind kind() const override {
     return cell_.kind == CellKind::tombstone ? EntryKind::tombstone : EntryKind::value;
   }
@@ -143,7 +146,9 @@ class TreeCursor final : public EntryCursor {
   std::vector<Step> path_;  // from the root; the last one is a leaf
   bool valid_ = false;
   Cell cell_;
-  std::string key_;
+  bool prefix_there_ = false;  // the prefix of the current leaf stands in key_
+  std::size_t key_bytes_ = 0;
+  std::array<char, key_buffer_bytes> key_;
   std::string scratch_;
   std::optional<Error> error_;
 };

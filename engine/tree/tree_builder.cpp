@@ -20,13 +20,14 @@ std::string_view separator(std::string_view left, std::string_view right) {
 
 }  // namespace
 
-TreeBuilder::TreeBuilder(TreeSpace space, std::uint64_t number)
+TreeBuilder::TreeBuilder(TreeSpace space, std::uint64_t number, KeyKind keys)
     : space_(space),
+      keys_(keys),
       pages_(space.file, space.space),
       values_(space.file, space.space),
       scratch_(page_bytes) {
   info_.number = number;
-  levels_.push_back(std::make_unique<Level>());
+  levels_.push_back(std::make_unique<Level>(page_kind(keys, true)));
 }
 
 std::uint64_t TreeBuilder::bytes() const {
@@ -36,8 +37,7 @@ std::uint64_t TreeBuilder::bytes() const {
 Result<PageRef> TreeBuilder::emit(std::size_t level) {
   LODE_ASSIGN(const std::uint64_t offset, pages_.reserve(page_bytes, page_bytes));
   PageRef ref{PageId(offset / page_bytes), 0};
-  ref.checksum = levels_[level]->page.finish(level == 0 ? PageKind::leaf : PageKind::inner,
-                                             static_cast<std::uint8_t>(level), ref.page,
+  ref.checksum = levels_[level]->page.finish(static_cast<std::uint8_t>(level), ref.page,
                                              info_.number, scratch_.data());
   LODE_TRY(pages_.append(scratch_.bytes()));
   return ref;
@@ -45,7 +45,7 @@ Result<PageRef> TreeBuilder::emit(std::size_t level) {
 
 Status TreeBuilder::add_reference(std::size_t level, std::string_view key, const PageRef& ref) {
   if (level == levels_.size()) {
-    levels_.push_back(std::make_unique<Level>());
+    levels_.push_back(std::make_unique<Level>(page_kind(keys_, false)));
     levels_[level]->separator = key;
   }
   std::byte data[page_ref_bytes];
@@ -75,7 +75,8 @@ Status TreeBuilder::add(std::string_view key, EntryKind kind, std::string_view v
   if (!leaves.page.add(key, cell, data)) {
     LODE_ASSIGN(const PageRef full, emit(0));
     const std::string full_separator = leaves.separator;
-    leaves.separator = separator(last_key_, key);
+    // Numbers are as narrow as they get; of texts the shortest does.
+    leaves.separator = keys_ == KeyKind::u64 ? key : separator(last_key_, key);
     LODE_TRY(add_reference(1, full_separator, full));
     LODE_CHECK(leaves.page.add(key, cell, data), "an entry fits an empty page");
   }

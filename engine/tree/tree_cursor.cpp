@@ -10,6 +10,7 @@ bool TreeCursor::push(const PageRef& ref) {
     return false;
   }
   path_.push_back({std::move(*page), 0});
+  prefix_there_ = false;
   return true;
 }
 
@@ -21,7 +22,7 @@ bool TreeCursor::descend(const PageRef& from, bool to_last) {
     Step& step = path_.back();
     const PageView view = step.page.view();
     step.index = to_last ? view.count() - 1 : 0;
-    if (view.kind() == PageKind::leaf) return true;
+    if (view.leaf()) return true;
     ref = view.child(step.index);
   }
 }
@@ -30,8 +31,8 @@ void TreeCursor::show() {
   const Step& step = path_.back();
   const PageView view = step.page.view();
   cell_ = view.cell(step.index);
-  key_.assign(view.prefix());
-  key_.append(cell_.suffix);
+  key_bytes_ = view.key(step.index, key_.data(), prefix_there_);
+  prefix_there_ = true;
   valid_ = true;
 }
 
@@ -55,7 +56,7 @@ void TreeCursor::seek(std::string_view key) {
     if (!push(ref)) return;
     Step& step = path_.back();
     const PageView view = step.page.view();
-    if (view.kind() == PageKind::inner) {
+    if (!view.leaf()) {
       step.index = view.child_index(key);
       ref = view.child(step.index);
       continue;

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "engine/file/sim_disk.h"
+#include "engine/tree/page_search.h"
 #include "engine/tree/tree.h"
 
 namespace lode {
@@ -29,8 +30,9 @@ struct Fixture {
       : file(disk->open("data", {.create = true}).value()), space(2), pool(*file, pool_bytes) {}
   TreeSpace tree_space() { return {*file, space, pool}; }
 
-  std::shared_ptr<const Tree> build(const Model& model, std::uint64_t number = 1) {
-    TreeBuilder builder(tree_space(), number);
+  std::shared_ptr<const Tree> build(const Model& model, std::uint64_t number = 1,
+                                    KeyKind keys = KeyKind::bytes) {
+    TreeBuilder builder(tree_space(), number, keys);
     for (const auto& [key, entry] : model) {
       EXPECT_TRUE(builder.add(key, entry.kind, entry.value));
     }
@@ -76,13 +78,65 @@ void expect_entry(TreeCursor& cursor, const std::string& key, const Entry& entry
   ASSERT_EQ(cursor.value().value(), entry.value);
 }
 
+std::string big_endian(std::uint64_t number) {
+  std::string key(8, '\0');
+  store(reinterpret_cast<std::byte*>(key.data()), __builtin_bswap64(number));
+  return key;
+}
+
+// Numbers close together, far apart, and at both ends of the range.
+Model random_u64_model(std::mt19937_64& random, std::size_t count, unsigned shift) {
+  Model model;
+  for (auto& [key, entry] : random_model(random, count)) {
+    std::uint64_t number = random() >> shift;
+    if (random() % 50 == 0) number = random() % 2 == 0 ? random() % 4 : ~(random() % 4);
+    model[big_endian(number)] = entry;
+  }
+  return model;
+}
+
+void expect_tree(const Model& model, const std::shared_ptr<const Tree>& tree,
+                 std::mt19937_64& random);
+
 TEST(Tree, gives_back_what_was_built_by_key_and_in_order_both_ways) {
   for (std::uint64_t seed = 1; seed <= 6; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     std::mt19937_64 random(seed);
     Fixture fixture;
     const Model model = random_model(random, seed == 1 ? 1 : seed == 2 ? 50 : 3000);
-    const auto tree = fixture.build(model);
+    expect_tree(model, fixture.build(model), random);
+  }
+}
+
+TEST(Tree, of_u64_keys_gives_back_what_was_built_with_keys_of_every_width) {
+  for (const unsigned shift : {0U, 16U, 32U, 40U, 48U, 52U}) {
+    SCOPED_TRACE("shift " + std::to_string(shift));
+    std::mt19937_64 random(shift + 1);
+    Fixture fixture;
+    const Model model = random_u64_model(random, 4000, shift);
+    expect_tree(model, fixture.build(model, 1, KeyKind::u64), random);
+  }
+}
+
+TEST(Tree, of_u64_keys_takes_less_space_than_the_same_keys_as_bytes) {
+  Fixture fixture;
+  std::mt19937_64 random(3);
+  Model close;
+  Model far;
+  for (std::uint64_t i = 0; i < 20000; ++i) {
+    close[big_endian(i * 7)] = {EntryKind::value, "12345678"};
+    far[big_endian(random())] = {EntryKind::value, "12345678"};
+  }
+  const auto pages = [&](const Model& model, KeyKind keys) {
+    return fixture.build(model, 1, keys)->info().pages();
+  };
+  EXPECT_LT(pages(close, KeyKind::u64) * 10, pages(close, KeyKind::bytes) * 9);
+  EXPECT_LT(pages(far, KeyKind::u64), pages(far, KeyKind::bytes));
+}
+
+void expect_tree(const Model& model, const std::shared_ptr<const Tree>& tree,
+                 std::mt19937_64& random) {
+  {
     ASSERT_TRUE(tree->verify());
     TreeCursor cursor(tree);
     cursor.seek_first();
@@ -102,7 +156,8 @@ TEST(Tree, gives_back_what_was_built_by_key_and_in_order_both_ways) {
           random() % 2 == 0
               ? std::next(model.begin(), static_cast<std::ptrdiff_t>(random() % model.size()))
                     ->first
-              : random_text(random, 8);
+          : random() % 3 == 0 ? random_text(random, 8) + random_text(random, 4)
+                              : random_text(random, 8);
       const auto found = model.find(key);
       std::string value;
       const Lookup lookup = tree->get(key, filter_hash(key), value).value();
@@ -318,26 +373,72 @@ TEST(Filter, hashes_as_it_always_did) {
   EXPECT_EQ(filter_hash("user0000000000000001"), 0x444A802104A02B3DU);
 }
 
-TEST(Page, refuses_malformed_structures_instead_of_reading_beyond) {
-  PageBuilder builder;
-  std::vector<std::byte> page(page_bytes);
-  for (int i = 0; i < 50; ++i) {
-    ASSERT_TRUE(builder.add("key" + std::to_string(100 + i), CellKind::value, "some value"));
-  }
-  builder.finish(PageKind::leaf, 0, PageId(5), 1, page.data());
-  ASSERT_TRUE(check_page_structure(page.data()));
-  std::mt19937_64 random(13);
-  for (int i = 0; i < 20000; ++i) {
-    std::vector<std::byte> changed = page;
-    for (std::size_t n = 1 + random() % 4; n > 0; --n) {
-      changed[24 + random() % 900] = static_cast<std::byte>(random());
+TEST(PageSearch, gives_the_answers_of_its_scalar_twin) {
+  std::mt19937_64 random(17);
+  const auto compare = [&](auto zero) {
+    using T = decltype(zero);
+    for (std::size_t count = 0; count < 700; count = count < 70 ? count + 1 : count + 37) {
+      std::vector<T> numbers(count);
+      // Few different ones as well, so that there are equal ones.
+      const std::uint64_t range = random() % 2 == 0 ? 0 : 1 + random() % 40;
+      for (T& number : numbers) {
+        number = static_cast<T>(range == 0 ? random() : std::uint64_t{250} + random() % range);
+      }
+      std::sort(numbers.begin(), numbers.end());
+      std::string bytes(1, ' ');  // not aligned
+      bytes.append(reinterpret_cast<const char*>(numbers.data()), count * sizeof(T));
+      const std::byte* at = as_bytes(bytes).data() + 1;
+      for (int i = 0; i < 60; ++i) {
+        T target = static_cast<T>(random());
+        if (i == 0) target = 0;
+        if (i == 1) target = static_cast<T>(~std::uint64_t{0});
+        if (i > 20 && count > 0) target = static_cast<T>(numbers[random() % count] + random() % 2);
+        const auto right = static_cast<std::size_t>(
+            std::lower_bound(numbers.begin(), numbers.end(), target) - numbers.begin());
+        ASSERT_EQ(count_below_scalar<T>(at, count, target), right);
+        ASSERT_EQ(count_below<T>(at, count, target), right) << sizeof(T) << " " << count;
+      }
     }
-    if (!check_page_structure(changed.data())) continue;
-    // What passes the check can be read without leaving the page (ASan watches).
-    const PageView view(changed.data());
-    bool equal = false;
-    (void)view.lower_bound("key120", equal);
-    for (std::size_t c = 0; c < view.count(); ++c) (void)view.cell(c);
+  };
+  compare(std::uint8_t{});
+  compare(std::uint16_t{});
+  compare(std::uint32_t{});
+  compare(std::uint64_t{});
+}
+
+TEST(Page, refuses_malformed_structures_instead_of_reading_beyond) {
+  for (const auto kind :
+       {PageKind::leaf, PageKind::inner, PageKind::leaf_u64, PageKind::inner_u64}) {
+    PageBuilder builder(kind);
+    std::vector<std::byte> page(page_bytes);
+    const std::string data(page_ref_bytes, 'r');
+    for (int i = 0; i < 50; ++i) {
+      const std::string text = "key" + std::to_string(10000 + i);
+      ASSERT_TRUE(builder.add(text, CellKind::value, data));
+    }
+    builder.finish(0, PageId(5), 1, page.data());
+    ASSERT_TRUE(check_page_structure(page.data()));
+    std::mt19937_64 random(13);
+    for (int i = 0; i < 20000; ++i) {
+      std::vector<std::byte> changed = page;
+      for (std::size_t n = 1 + random() % 4; n > 0; --n) {
+        changed[24 + random() % 1200] = static_cast<std::byte>(random());
+      }
+      if (!check_page_structure(changed.data())) continue;
+      // What passes the check can be read without leaving the page (ASan watches).
+      const PageView view(changed.data());
+      std::array<char, key_buffer_bytes> key;
+      bool equal = false;
+      (void)view.lower_bound("key10020", equal);
+      for (std::size_t c = 0; c < view.count(); ++c) {
+        ASSERT_LE(view.key(c, key.data()), max_key_bytes);
+        if (view.leaf()) {
+          (void)view.cell(c);
+        } else {
+          (void)view.child(c);
+        }
+      }
+    }
   }
 }
 
