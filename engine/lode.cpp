@@ -182,6 +182,9 @@ const RecoveryReport& Store::recovery() const {
 LogMethod Store::log_method() const {
   return engine_->log_method();
 }
+Options Store::options() const {
+  return engine_->options();
+}
 Status Store::close() {
   return engine_->close();
 }

@@ -206,6 +206,8 @@ class Store {
   [[nodiscard]] const RecoveryReport& recovery() const;
   /// How log writes become durable in this store.
   [[nodiscard]] LogMethod log_method() const;
+  /// The options in force: as the open store holds them, with what the files decide filled in.
+  [[nodiscard]] Options options() const;
   /// Makes everything acknowledged durable and closes. Refused while snapshots, cursors or
   /// transactions are open; the store stays open then.
   Status close();

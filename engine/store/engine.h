@@ -71,6 +71,12 @@ class Engine : public std::enable_shared_from_this<Engine> {
   [[nodiscard]] std::map<std::string, double> statistics();
   [[nodiscard]] const RecoveryReport& recovery() const { return report_; }
   [[nodiscard]] LogMethod log_method() const { return log_method_; }
+  [[nodiscard]] Options options() const {
+    Options options = options_;
+    options.log_method = log_method_;
+    options.log_segment_bytes = options.log_segment_bytes / direct_alignment * direct_alignment;
+    return options;
+  }
 
  private:
   friend struct SnapshotCore;
