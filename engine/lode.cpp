@@ -99,7 +99,7 @@ Status Cursor::status() const {
 }
 
 Result<bool> Snapshot::get(std::string_view key, std::string& value) const {
-  return look_up(core_->state, key, value);
+  return core_->engine->get(core_->state, key, value);
 }
 
 Cursor Snapshot::cursor() const {

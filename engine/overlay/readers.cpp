@@ -7,21 +7,45 @@
 
 namespace lode {
 
-std::size_t Readers::enter(const std::atomic<std::uint64_t>& published) {
+std::size_t Readers::enter(const std::atomic<std::uint64_t>& published, bool pages) {
   static std::atomic<std::size_t> next_thread{0};
-  thread_local std::size_t preferred = next_thread.fetch_add(1) % slot_count;
+  constexpr std::size_t none = ~std::size_t{0};
+  constinit thread_local std::size_t preferred = none;
+  if (preferred == none) preferred = next_thread.fetch_add(1) % slot_count;
+  const std::uint64_t flag = pages ? reads_pages : 0;
   for (std::size_t tries = 0;; ++tries) {
     std::uint64_t free = 0;
     const std::uint64_t generation = published.load(std::memory_order_seq_cst);
     // Sequentially consistent: the announcement must be visible before this thread loads the
-    // state, or the applier could miss it and free what is about to be read.
-    if (slots_[preferred].generation.compare_exchange_strong(free, generation,
+    // state, or the applier could miss it and free what is about to be read. Likewise before it
+    // looks into the pool's table.
+    if (slots_[preferred].generation.compare_exchange_strong(free, generation | flag,
                                                              std::memory_order_seq_cst)) {
       return preferred;
     }
     preferred = (preferred + 1) % slot_count;
     if (tries % slot_count == slot_count - 1) std::this_thread::yield();
   }
+}
+
+void Readers::wait_for_page_readers() const {
+  if (LODE_MUTATED("page-readers-not-waited-for")) return;
+  for (const Slot& slot : slots_) {
+    if ((slot.generation.load(std::memory_order_seq_cst) & reads_pages) == 0) continue;
+    // Another end than the one seen here is that of this read, or of a later one.
+    const std::uint64_t ended = slot.ended.load(std::memory_order_acquire);
+    for (std::size_t tries = 0;
+         (slot.generation.load(std::memory_order_acquire) & reads_pages) != 0; ++tries) {
+      if (slot.ended.load(std::memory_order_acquire) != ended) break;
+      if (tries > 50) std::this_thread::yield();
+    }
+  }
+}
+
+std::uint64_t Readers::pages_read() const {
+  std::uint64_t pages = 0;
+  for (const Slot& slot : slots_) pages += slot.pages.load(std::memory_order_relaxed);
+  return pages;
 }
 
 void Readers::pin(Generation generation) {
@@ -42,7 +66,7 @@ void Readers::unpin(Generation generation) {
 Generation Readers::oldest_short(Generation published) const {
   Generation oldest = published;
   for (const Slot& slot : slots_) {
-    const std::uint64_t generation = slot.generation.load(std::memory_order_seq_cst);
+    const std::uint64_t generation = slot.generation.load(std::memory_order_seq_cst) & ~reads_pages;
     if (generation != 0 && generation < oldest.value) oldest = Generation(generation);
   }
   return oldest;

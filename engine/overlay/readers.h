@@ -5,7 +5,12 @@
 // An object that was born in generation b and replaced in d is visible in [b, d). It may be freed
 // when d <= the published generation, d <= every slot, and no snapshot lies in [b, d): a sleeping
 // snapshot pins what it shows and nothing that came and went after it (invariant I11).
-// Threads: slots and snapshots from any thread, without waiting; Reclaimer by the applier only.
+//
+// A short read may also look at pages of the pool without pinning them. Its slot says so, and
+// whoever has taken pages out of the pool's table waits until all such reads that may have seen
+// them are over, before their memory is used for something else. Such a read never waits for
+// anything; it gives the right up (stop_reading_pages) before it does (invariant I14). Threads:
+// slots and snapshots from any thread, without waiting; Reclaimer by the applier only.
 #pragma once
 
 #include <array>
@@ -26,8 +31,27 @@ class Readers {
  public:
   /// Announces a short read; release(slot) ends it. After it returned, whatever the caller loads
   /// as the published state is not freed before the release.
-  [[nodiscard]] std::size_t enter(const std::atomic<std::uint64_t>& published);
-  void leave(std::size_t slot) { slots_[slot].generation.store(0, std::memory_order_release); }
+  /// With `pages`, it may read pages that it finds in the pool's table without a pin.
+  [[nodiscard]] std::size_t enter(const std::atomic<std::uint64_t>& published, bool pages = false);
+  void leave(std::size_t number) {
+    Slot& slot = slots_[number];
+    slot.ended.store(slot.ended.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+    slot.generation.store(0, std::memory_order_release);
+  }
+  void stop_reading_pages(std::size_t number) {
+    Slot& slot = slots_[number];
+    slot.ended.store(slot.ended.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+    slot.generation.store(slot.generation.load(std::memory_order_relaxed) & ~reads_pages,
+                          std::memory_order_release);
+  }
+  /// Returns when every read of pages without a pin that began before is over.
+  void wait_for_page_readers() const;
+  /// Counts pages that the holder of the slot found in memory.
+  void count_pages(std::size_t number, std::uint64_t pages) {
+    Slot& slot = slots_[number];
+    slot.pages.store(slot.pages.load(std::memory_order_relaxed) + pages, std::memory_order_relaxed);
+  }
+  [[nodiscard]] std::uint64_t pages_read() const;
 
   /// Pins `generation`. The caller must hold a slot that covers it, or be the publisher.
   void pin(Generation generation);
@@ -46,8 +70,12 @@ class Readers {
 
  private:
   static constexpr std::size_t slot_count = 128;
+  static constexpr std::uint64_t reads_pages = std::uint64_t{1} << 63;
   struct alignas(64) Slot {
-    std::atomic<std::uint64_t> generation{0};  // 0: free. Generations begin at 1.
+    std::atomic<std::uint64_t> generation{0};  // 0: free. Generations begin at 1. And a flag.
+    // Written by the holder only:
+    std::atomic<std::uint64_t> ended{0};  // reads of pages that are over
+    std::atomic<std::uint64_t> pages{0};
   };
   std::array<Slot, slot_count> slots_;
   mutable std::mutex mutex_;

@@ -58,6 +58,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   Result<Receipt> commit(const WriteBatch& batch, Durability durability,
                          const Condition& condition = {});
   Result<bool> get(std::string_view key, std::string& value);
+  /// From a state that the caller keeps alive.
+  Result<bool> get(const State& state, std::string_view key, std::string& value);
   std::shared_ptr<const SnapshotCore> snapshot();
 
   Status sync();

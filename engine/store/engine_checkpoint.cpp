@@ -256,14 +256,15 @@ Result<std::vector<std::shared_ptr<const Tree>>> Engine::merge_trees(
       result.push_back(groups[i++].parts.front().tree);
       continue;
     }
-    std::vector<Run> slices(inputs.size());  // by age, in key order
+    std::vector<Run::Trees> slices(inputs.size());  // by age, in key order
     for (; i < groups.size() && !groups[i].reusable; ++i) {
-      for (const Part& part : groups[i].parts) slices[part.age].trees.push_back(part.tree);
+      for (const Part& part : groups[i].parts) slices[part.age].push_back(part.tree);
     }
     std::vector<std::unique_ptr<EntryCursor>> sources;
-    for (Run& slice : slices) {
-      if (slice.trees.empty()) continue;
-      sources.push_back(std::make_unique<RunCursor>(std::make_shared<const Run>(std::move(slice))));
+    for (Run::Trees& slice : slices) {
+      if (slice.empty()) continue;
+      sources.push_back(
+          std::make_unique<RunCursor>(std::make_shared<const Run>(0, std::move(slice))));
     }
     MergeCursor source(std::move(sources), drop_tombstones);
     LODE_ASSIGN(auto merged, build_trees(source));

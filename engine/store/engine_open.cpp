@@ -100,7 +100,8 @@ Status Engine::open_files() {
     LODE_TRY(data_->sync());
     if (!LODE_MUTATED("creation-without-directory-sync")) LODE_TRY(disk_->sync_directory());
   }
-  pool_ = std::make_unique<PagePool>(*data_, options_.cache_bytes);
+  pool_ = std::make_unique<PagePool>(*data_, options_.cache_bytes,
+                                     [this] { readers_.wait_for_page_readers(); });
   return {};
 }
 
@@ -241,8 +242,7 @@ Result<Runs> Engine::load_runs(const Root& root,
   const auto infos = decode_manifest(bytes);
   if (!infos) return fail(ErrorKind::corruption, "the manifest is malformed");
   for (const RunInfo& info : *infos) {
-    Run run;
-    run.level = info.level;
+    Run::Trees trees;
     for (const TreeInfo& tree : info.trees) {
       auto& entry = known[tree.number];
       if (!entry) {
@@ -254,9 +254,9 @@ Result<Runs> Engine::load_runs(const Root& root,
         }
         entry = std::make_shared<const Tree>(tree_space(), tree);
       }
-      run.trees.push_back(entry);
+      trees.push_back(entry);
     }
-    runs.push_back(std::make_shared<const Run>(std::move(run)));
+    runs.push_back(std::make_shared<const Run>(info.level, std::move(trees)));
   }
   return runs;
 }

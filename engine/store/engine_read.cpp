@@ -18,13 +18,33 @@ SnapshotCore::~SnapshotCore() {
   engine->handles_.fetch_sub(1);
 }
 
+// First from what is in memory, without a lock or a pin; what is not there is read with pins, after
+// the right to look at pages without them is given up (I14).
 Result<bool> Engine::get(std::string_view key, std::string& value) {
   if (ahead_.load(std::memory_order_acquire)) publish_ahead();
-  const std::size_t slot = readers_.enter(published_);
+  const std::size_t slot = readers_.enter(published_, true);
   const Version* version = current_.load(std::memory_order_seq_cst);
+  std::uint64_t pages = 0;
+  const Resident answer = look_up_resident(version->state, key, value, pages);
+  readers_.count_pages(slot, pages);
+  if (answer != Resident::unknown) [[likely]] {
+    readers_.leave(slot);
+    return answer == Resident::value;
+  }
+  readers_.stop_reading_pages(slot);
   auto found = look_up(version->state, key, value);
   readers_.leave(slot);
   return found;
+}
+
+Result<bool> Engine::get(const State& state, std::string_view key, std::string& value) {
+  const std::size_t slot = readers_.enter(published_, true);
+  std::uint64_t pages = 0;
+  const Resident answer = look_up_resident(state, key, value, pages);
+  readers_.count_pages(slot, pages);
+  readers_.leave(slot);
+  if (answer != Resident::unknown) return answer == Resident::value;
+  return look_up(state, key, value);
 }
 
 std::shared_ptr<const SnapshotCore> Engine::snapshot() {
@@ -69,7 +89,7 @@ std::map<std::string, double> Engine::statistics() {
   out["merge_written_bytes"] = number(merge_bytes_.load());
   out["manifest_written_bytes"] = number(manifest_bytes_.load());
   out["data_barriers"] = number(data_barriers_.load());
-  out["cache_hits"] = number(pool_->counters().hits.load());
+  out["cache_hits"] = number(pool_->counters().hits.load() + readers_.pages_read());
   out["cache_misses"] = number(pool_->counters().misses.load());
   out["cache_overflows"] = number(pool_->counters().overflows.load());
   out["data_pages_used"] = number(space_.used_pages());

@@ -1,15 +1,34 @@
 #include "engine/store/sources.h"
 
 #include <algorithm>
+#include <array>
+#include <bit>
+
+#include "engine/base/coding.h"
+#include "engine/tree/page_search.h"
 
 namespace lode {
 
+Run::Run(unsigned of_level, Trees of_trees) : level(of_level), trees(std::move(of_trees)) {
+  last_heads.reserve(trees.size());
+  for (const auto& tree : trees) last_heads.push_back(long_head_of(tree->info().last_key));
+}
+
+std::size_t Run::index_for(std::string_view key) const {
+  const std::uint64_t head = long_head_of(key);
+  const std::size_t index = count_below<std::uint64_t>(
+      reinterpret_cast<const std::byte*>(last_heads.data()), last_heads.size(), head);
+  // Where the heads are equal the keys in full decide.
+  if (index == trees.size() || last_heads[index] != head) return index;
+  const auto from = trees.begin() + static_cast<std::ptrdiff_t>(index);
+  const auto to = std::partition_point(
+      from, trees.end(), [&](const auto& tree) { return tree->info().last_key < key; });
+  return static_cast<std::size_t>(to - trees.begin());
+}
+
 const Tree* Run::tree_for(std::string_view key) const {
-  const auto found = std::lower_bound(
-      trees.begin(), trees.end(), key,
-      [](const auto& tree, std::string_view k) { return tree->info().last_key < k; });
-  if (found == trees.end() || key < (*found)->info().first_key) return nullptr;
-  return found->get();
+  const std::size_t index = index_for(key);
+  return index < trees.size() ? trees[index].get() : nullptr;
 }
 
 std::uint64_t Run::pages() const {
@@ -39,6 +58,63 @@ Result<bool> look_up(const State& state, std::string_view key, std::string& valu
   return false;
 }
 
+namespace {
+
+constexpr std::size_t runs_at_once = 16;
+
+// The newest of `count` runs that has an answer.
+Resident look_up_runs(const std::shared_ptr<const Run>* runs, std::size_t count,
+                      std::string_view key, std::string& value, std::uint64_t& pages) {
+  const std::uint64_t hash = filter_hash(key);
+  const std::uint64_t bits = Filter::probe_bits(hash);
+  std::array<const Tree*, runs_at_once> trees;
+  std::array<const std::uint64_t*, runs_at_once> blocks;
+  std::size_t candidates = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const Tree* tree = runs[i]->tree_for(key);
+    if (tree == nullptr) continue;
+    const Filter* filter = tree->loaded_filter();
+    if (filter == nullptr) return Resident::unknown;
+    blocks[candidates] = filter->block(hash);
+    __builtin_prefetch(blocks[candidates]);
+    trees[candidates++] = tree;
+  }
+  // All filters are asked at once, so that their cache misses overlap and the outcome of each is no
+  // branch for the CPU to guess.
+  std::uint32_t perhaps = 0;
+  for (std::size_t i = 0; i < candidates; ++i) {
+    perhaps |= static_cast<std::uint32_t>(Filter::test(blocks[i], bits)) << i;
+  }
+  for (; perhaps != 0; perhaps &= perhaps - 1) {
+    const Tree* tree = trees[static_cast<std::size_t>(std::countr_zero(perhaps))];
+    const Resident answer = tree->get_resident(key, value, pages);
+    if (answer != Resident::absent) return answer;
+  }
+  return Resident::absent;
+}
+
+}  // namespace
+
+Resident look_up_resident(const State& state, std::string_view key, std::string& value,
+                          std::uint64_t& pages) {
+  const auto answer = [&](const trie::Leaf* leaf) {
+    if (leaf->kind == EntryKind::tombstone) return Resident::deleted;
+    value.assign(leaf->value());
+    return Resident::value;
+  };
+  const Shape& shape = *state.shape;
+  if (const trie::Leaf* leaf = RadixTrie::find(state.root, key)) return answer(leaf);
+  for (const FrozenOverlay& frozen : shape.frozen) {
+    if (const trie::Leaf* leaf = RadixTrie::find(frozen.root, key)) return answer(leaf);
+  }
+  for (std::size_t i = 0; i < shape.runs.size(); i += runs_at_once) {
+    const std::size_t count = std::min(runs_at_once, shape.runs.size() - i);
+    const Resident found = look_up_runs(&shape.runs[i], count, key, value, pages);
+    if (found != Resident::absent) return found;
+  }
+  return Resident::absent;
+}
+
 std::unique_ptr<EntryCursor> open_cursor(const State& state) {
   std::vector<std::unique_ptr<EntryCursor>> sources;
   sources.push_back(std::make_unique<OverlayCursor>(state.root));
@@ -65,14 +141,11 @@ void RunCursor::seek_last() {
 }
 
 void RunCursor::seek(std::string_view key) {
-  const auto found = std::lower_bound(
-      run_->trees.begin(), run_->trees.end(), key,
-      [](const auto& tree, std::string_view k) { return tree->info().last_key < k; });
-  if (found == run_->trees.end()) {
+  const std::size_t index = run_->index_for(key);
+  if (index == run_->trees.size()) {
     cursor_.reset();
     return;
   }
-  const auto index = static_cast<std::size_t>(found - run_->trees.begin());
   if (!cursor_ || index != index_) open(index);
   cursor_->seek(key);
 }

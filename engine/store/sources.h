@@ -15,9 +15,15 @@ namespace lode {
 
 /// Trees with disjoint, rising key ranges: one sorted whole.
 struct Run {
-  unsigned level = 0;
-  std::vector<std::shared_ptr<const Tree>> trees;
+  using Trees = std::vector<std::shared_ptr<const Tree>>;
+  Run(unsigned of_level, Trees of_trees);
 
+  unsigned level;
+  Trees trees;
+  std::vector<std::uint64_t> last_heads;  ///< long_head_of the last key of each tree
+
+  /// Index of the first tree that ends at or behind `key`; trees.size() when there is none.
+  [[nodiscard]] std::size_t index_for(std::string_view key) const;
   /// The tree whose range covers `key`, or null.
   [[nodiscard]] const Tree* tree_for(std::string_view key) const;
   [[nodiscard]] std::uint64_t pages() const;
@@ -44,6 +50,10 @@ struct State {
 
 /// True and the value when `key` is there.
 [[nodiscard]] Result<bool> look_up(const State& state, std::string_view key, std::string& value);
+
+/// The same from what is in memory, for readers that have announced themselves (page_pool.h).
+[[nodiscard]] Resident look_up_resident(const State& state, std::string_view key,
+                                        std::string& value, std::uint64_t& pages);
 
 /// All of a state in order, as its readers see it: newest entry of each key, no tombstones.
 [[nodiscard]] std::unique_ptr<EntryCursor> open_cursor(const State& state);

@@ -6,17 +6,12 @@ namespace lode {
 namespace {
 
 constexpr std::size_t bits_a_key = 10;
-constexpr unsigned probes = 6;
 constexpr std::size_t block_bits = 512;
 
 std::uint64_t mixed(std::uint64_t x) {  // the finaliser of splitmix64
   x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9U;
   x = (x ^ (x >> 27)) * 0x94D049BB133111EBU;
   return x ^ (x >> 31);
-}
-
-std::size_t block_of(std::uint64_t hash, std::size_t blocks) {
-  return static_cast<std::size_t>(((hash >> 32) * blocks) >> 32);
 }
 
 }  // namespace
@@ -50,14 +45,14 @@ Filter::Filter(ConstBytes stored) : words_(stored.size() / sizeof(std::uint64_t)
   if (!words_.empty()) std::memcpy(words_.data(), stored.data(), words_.size() * 8);
 }
 
-bool Filter::may_hold(std::uint64_t hash) const {
-  if (words_.empty()) return true;
-  const std::uint64_t* block = &words_[block_of(hash, words_.size() / block_words) * block_words];
-  std::uint64_t bits = mixed(hash);
-  for (unsigned i = 0; i < probes; ++i, bits >>= 9) {
-    if (((block[(bits & 511) / 64] >> (bits & 63)) & 1) == 0) return false;
-  }
-  return true;
+std::uint64_t Filter::probe_bits(std::uint64_t hash) {
+  return mixed(hash);
 }
+
+const std::array<std::uint64_t, Filter::block_words> Filter::every_key = [] {
+  std::array<std::uint64_t, block_words> ones;
+  ones.fill(~std::uint64_t{0});
+  return ones;
+}();
 
 }  // namespace lode

@@ -159,6 +159,10 @@ std::size_t PageView::lower_bound_bytes(std::string_view key, bool& equal) const
     return i < entries && load<std::uint32_t>(heads + head_bytes * i) == head;
   };
   if (!head_is(low)) return low;
+  const char* entry = body(low).data();
+  __builtin_prefetch(entry);
+  __builtin_prefetch(entry + 64);
+  __builtin_prefetch(entry + 128);
   if (head_is(low + 1)) {  // several equal heads: by their rests, by halves
     std::size_t step = 2;
     std::size_t high = low + 1;

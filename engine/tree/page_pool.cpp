@@ -29,43 +29,48 @@ void PinnedPage::release() {
   memory_ = nullptr;
 }
 
-PagePool::PagePool(File& file, std::size_t max_bytes)
-    : file_(file), frame_count_(std::max<std::size_t>(64, max_bytes / page_bytes)) {
-  void* memory = ::mmap(nullptr, frame_count_ * page_bytes, PROT_READ | PROT_WRITE,
+namespace {
+
+constexpr std::size_t huge_page_bytes = std::size_t{2} << 20;
+
+std::byte* address_space(std::size_t bytes) {
+  void* memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   LODE_CHECK(memory != MAP_FAILED, "address space for the page pool");
-  arena_ = static_cast<std::byte*>(memory);
-  ::madvise(memory, frame_count_ * page_bytes, MADV_HUGEPAGE);  // a wish: fewer TLB misses
+  return static_cast<std::byte*>(memory);
+}
+
+}  // namespace
+
+PagePool::PagePool(File& file, std::size_t max_bytes, std::function<void()> wait_for_readers)
+    : file_(file),
+      frame_count_(std::max<std::size_t>(64, max_bytes / page_bytes)),
+      wait_for_readers_(std::move(wait_for_readers)) {
+  // More than needed, so that the frames can begin at a huge page's boundary.
+  mapped_ = address_space(frame_count_ * page_bytes + huge_page_bytes);
+  const auto address = reinterpret_cast<std::uintptr_t>(mapped_);
+  arena_ = mapped_ + (huge_page_bytes - address % huge_page_bytes) % huge_page_bytes;
+  ::madvise(arena_, frame_count_ * page_bytes, MADV_HUGEPAGE);  // a wish: fewer TLB misses
   frames_ = std::make_unique<Frame[]>(frame_count_);
-  table_ = std::make_unique<std::atomic<Chunk*>[]>(chunk_count);
+  warmth_ = std::make_unique<std::atomic<std::uint8_t>[]>(frame_count_);
+  table_ = reinterpret_cast<Entry*>(address_space(table_entries * sizeof(Entry)));
 }
 
 PagePool::~PagePool() {
   for (std::size_t i = 0; i < frame_count_; ++i) {
-    LODE_CHECK(frames_[i].state.load() == 0, "no page is pinned when the pool goes");
+    LODE_CHECK((frames_[i].state.load() & ~busy) == 0, "no page is pinned when the pool goes");
   }
-  for (std::size_t i = 0; i < chunk_count; ++i) delete table_[i].load();
-  ::munmap(arena_, frame_count_ * page_bytes);
+  ::munmap(table_, table_entries * sizeof(Entry));
+  ::munmap(mapped_, frame_count_ * page_bytes + huge_page_bytes);
 }
 
-PagePool::Entry* PagePool::entry_of(std::uint64_t page, bool make) {
-  const std::size_t number = page / chunk_entries;
-  LODE_CHECK(number < chunk_count, "a page number within the pool's table");
-  Chunk* chunk = table_[number].load(std::memory_order_acquire);
-  if (chunk == nullptr) {
-    if (!make) return nullptr;
-    auto fresh = std::make_unique<Chunk>();
-    if (table_[number].compare_exchange_strong(chunk, fresh.get(), std::memory_order_acq_rel)) {
-      chunk = fresh.release();
-    }
-  }
-  return &chunk->entries[page % chunk_entries];
+PagePool::Entry& PagePool::entry_of(std::uint64_t page) const {
+  LODE_CHECK(page < table_entries, "a page number within the pool's table");
+  return table_[page];
 }
 
 bool PagePool::try_pin(std::uint64_t page, PinnedPage& out) {
-  Entry* entry = entry_of(page, false);
-  if (entry == nullptr) return false;
-  const std::uint32_t number = entry->load(std::memory_order_acquire);
+  const std::uint32_t number = entry_of(page).load(std::memory_order_acquire);
   if (number == 0) return false;
   Frame& frame = frames_[number - 1];
   const std::uint32_t before = frame.state.fetch_add(1, std::memory_order_acq_rel);
@@ -73,8 +78,8 @@ bool PagePool::try_pin(std::uint64_t page, PinnedPage& out) {
     frame.state.fetch_sub(1, std::memory_order_release);  // given to another page meanwhile
     return false;
   }
-  if (frame.warmth.load(std::memory_order_relaxed) == 0) {
-    frame.warmth.store(1, std::memory_order_relaxed);
+  if (warmth_[number - 1].load(std::memory_order_relaxed) == 0) {
+    warmth_[number - 1].store(1, std::memory_order_relaxed);
   }
   out.state_ = &frame.state;
   out.memory_ = memory_of(number - 1);
@@ -90,27 +95,42 @@ Result<PinnedPage> PagePool::pin(const PageRef& ref, std::uint64_t tree) {
   return load(ref, tree);
 }
 
-std::size_t PagePool::take_victim() {
+// Needs clock_mutex_. Fills taken_, unless everything is pinned.
+void PagePool::take_victims() {
   constexpr std::size_t rounds = 5;  // warmth is 3 at most, and one more for luck
-  const std::lock_guard guard(clock_mutex_);
-  for (std::size_t step = 0; step < rounds * frame_count_; ++step) {
+  const std::size_t wanted = std::clamp<std::size_t>(frame_count_ / 16, 1, most_taken_at_once);
+  bool seen = false;
+  for (std::size_t step = 0; step < rounds * frame_count_ && taken_.size() < wanted; ++step) {
     const std::size_t number = hand_;
     hand_ = hand_ + 1 == frame_count_ ? 0 : hand_ + 1;
     Frame& frame = frames_[number];
     if (frame.state.load(std::memory_order_relaxed) != 0) continue;
-    const std::uint8_t warmth = frame.warmth.load(std::memory_order_relaxed);
+    const std::uint8_t warmth = warmth_[number].load(std::memory_order_relaxed);
     if (warmth > 0) {
-      frame.warmth.store(static_cast<std::uint8_t>(warmth - 1), std::memory_order_relaxed);
+      warmth_[number].store(static_cast<std::uint8_t>(warmth - 1), std::memory_order_relaxed);
       continue;
     }
     std::uint32_t unpinned = 0;
     if (!frame.state.compare_exchange_strong(unpinned, busy, std::memory_order_acq_rel)) continue;
     const std::uint64_t old = frame.page.load(std::memory_order_relaxed);
-    if (old != no_page) entry_of(old, true)->store(0, std::memory_order_release);
+    if (old != no_page) {
+      entry_of(old).store(0, std::memory_order_seq_cst);
+      seen = true;
+    }
     frame.page.store(no_page, std::memory_order_relaxed);
-    return number;
+    taken_.push_back(number);
   }
-  return frame_count_;
+  // I14: whoever may have found them in the table has gone before they are filled again.
+  if (seen && wait_for_readers_) wait_for_readers_();
+}
+
+std::size_t PagePool::take_frame() {
+  const std::lock_guard guard(clock_mutex_);
+  if (taken_.empty()) take_victims();
+  if (taken_.empty()) return frame_count_;
+  const std::size_t number = taken_.back();
+  taken_.pop_back();
+  return number;
 }
 
 Result<PinnedPage> PagePool::load(const PageRef& ref, std::uint64_t tree) {
@@ -119,7 +139,7 @@ Result<PinnedPage> PagePool::load(const PageRef& ref, std::uint64_t tree) {
   PinnedPage pinned;
   if (try_pin(page, pinned)) return pinned;  // another thread has brought it meanwhile
   counters_.misses.fetch_add(1, std::memory_order_relaxed);
-  const std::size_t number = take_victim();
+  const std::size_t number = take_frame();
   const bool pooled = number < frame_count_;
   if (!pooled) {
     counters_.overflows.fetch_add(1, std::memory_order_relaxed);
@@ -135,9 +155,9 @@ Result<PinnedPage> PagePool::load(const PageRef& ref, std::uint64_t tree) {
       return std::unexpected(std::move(status).error());
     }
     frame.page.store(page, std::memory_order_relaxed);
-    frame.warmth.store(PageView(memory).leaf() ? 1 : 3, std::memory_order_relaxed);
+    warmth_[number].store(PageView(memory).leaf() ? 1 : 3, std::memory_order_relaxed);
     frame.state.fetch_sub(busy - 1, std::memory_order_release);  // no longer busy, one pin
-    entry_of(page, true)->store(static_cast<std::uint32_t>(number + 1), std::memory_order_release);
+    entry_of(page).store(static_cast<std::uint32_t>(number + 1), std::memory_order_release);
     pinned.state_ = &frame.state;
   } else if (!status) {
     return std::unexpected(std::move(status).error());
@@ -149,16 +169,16 @@ Result<PinnedPage> PagePool::load(const PageRef& ref, std::uint64_t tree) {
 void PagePool::forget(const Extent& extent) {
   for (std::uint64_t i = 0; i < extent.pages; ++i) {
     const std::uint64_t page = extent.first.value + i;
-    Entry* entry = entry_of(page, false);
-    if (entry == nullptr) continue;
+    Entry& entry = entry_of(page);
+    if (entry.load(std::memory_order_acquire) == 0) continue;
     const std::lock_guard guard(clock_mutex_);  // no evictor gives the frame away meanwhile
-    const std::uint32_t number = entry->load(std::memory_order_acquire);
+    const std::uint32_t number = entry.load(std::memory_order_acquire);
     if (number == 0) continue;
     Frame& frame = frames_[number - 1];
     if (frame.page.load(std::memory_order_relaxed) != page) continue;
-    entry->store(0, std::memory_order_release);
+    entry.store(0, std::memory_order_release);
     frame.page.store(no_page, std::memory_order_relaxed);
-    frame.warmth.store(0, std::memory_order_relaxed);
+    warmth_[number - 1].store(0, std::memory_order_relaxed);
   }
 }
 

@@ -4,12 +4,17 @@
 // its pins. A frame changes its page only while its state is exactly `busy`, which the evictor gets
 // from zero by compare-and-swap. When every frame is pinned a page is read into memory of its own,
 // so that the limit never makes a read fail. Checksum and structure are checked on load.
+//
+// A reader that announced itself (Readers::enter with `pages`) need not even pin: resident() gives
+// a page that stays as it is until the reader ends. Frames are taken from their pages in batches,
+// and a batch is used only after all such readers that may have seen the pages are gone (I14).
 // Threads: all calls from any thread.
 #pragma once
 
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -48,12 +53,24 @@ struct PoolCounters {
 
 class PagePool {
  public:
-  /// `max_bytes` of pages at most, 64 pages at least.
-  PagePool(File& file, std::size_t max_bytes);
+  /// `max_bytes` of pages at most, 64 pages at least. `wait_for_readers` returns when all readers
+  /// without pins that began before are gone; without it resident() must not be used.
+  PagePool(File& file, std::size_t max_bytes, std::function<void()> wait_for_readers = {});
   ~PagePool();
   PagePool(const PagePool&) = delete;
   PagePool& operator=(const PagePool&) = delete;
 
+  /// The page when it is in memory, else null. For announced readers; no lock, no write to memory
+  /// that others read.
+  [[nodiscard]] const std::byte* resident(PageId page) const {
+    if (page.value >= table_entries) return nullptr;
+    // Sequentially consistent, as the announcement and the removal from the table (I14).
+    const std::uint32_t number = table_[page.value].load(std::memory_order_seq_cst);
+    if (number == 0) return nullptr;
+    std::atomic<std::uint8_t>& warmth = warmth_[number - 1];
+    if (warmth.load(std::memory_order_relaxed) == 0) warmth.store(1, std::memory_order_relaxed);
+    return memory_of(number - 1);
+  }
   Result<PinnedPage> pin(const PageRef& ref, std::uint64_t tree);
   /// Forgets pages that are about to be used for something else; nobody reads them any more.
   void forget(const Extent& extent);
@@ -63,36 +80,37 @@ class PagePool {
  private:
   static constexpr std::uint32_t busy = std::uint32_t{1} << 31;
   static constexpr std::uint64_t no_page = ~std::uint64_t{0};
-  static constexpr std::size_t chunk_entries = 4096;
-  static constexpr std::size_t chunk_count = 65536;  // 2^28 pages: 2 TiB
+  static constexpr std::uint64_t table_entries = std::uint64_t{1} << 28;  // pages: 2 TiB
   static constexpr std::size_t stripes = 64;
+  static constexpr std::size_t most_taken_at_once = 32;
 
-  struct alignas(32) Frame {
+  struct alignas(16) Frame {
     std::atomic<std::uint32_t> state{0};
-    std::atomic<std::uint8_t> warmth{0};
     std::atomic<std::uint64_t> page{no_page};
   };
   using Entry = std::atomic<std::uint32_t>;  // frame number + 1, 0 = not in memory
-  struct Chunk {
-    std::array<Entry, chunk_entries> entries{};
-  };
 
-  Entry* entry_of(std::uint64_t page, bool make);
+  Entry& entry_of(std::uint64_t page) const;
   bool try_pin(std::uint64_t page, PinnedPage& out);
   Result<PinnedPage> load(const PageRef& ref, std::uint64_t tree);
-  std::size_t take_victim();  // frame_count_ when there is none
+  std::size_t take_frame();  // frame_count_ when there is none
+  void take_victims();
   [[nodiscard]] std::byte* memory_of(std::size_t frame) const {
     return arena_ + frame * page_bytes;
   }
 
   File& file_;
   std::size_t frame_count_;
-  std::byte* arena_ = nullptr;
+  std::byte* mapped_ = nullptr;
+  std::byte* arena_ = nullptr;  // of the frames, in mapped_
   std::unique_ptr<Frame[]> frames_;
-  std::unique_ptr<std::atomic<Chunk*>[]> table_;
+  std::unique_ptr<std::atomic<std::uint8_t>[]> warmth_;  // close together: readers look at it
+  Entry* table_ = nullptr;  // by page; address space that takes memory where it is used
+  std::function<void()> wait_for_readers_;
   std::array<std::mutex, stripes> loading_;  // one load of a page at a time
   std::mutex clock_mutex_;
   std::size_t hand_ = 0;
+  std::vector<std::size_t> taken_;  // frames, busy, that nobody can see any more
   PoolCounters counters_;
 };
 

@@ -137,6 +137,27 @@ Result<Lookup> Tree::get(std::string_view key, std::uint64_t hash, std::string& 
   }
 }
 
+Resident Tree::get_resident(std::string_view key, std::string& value, std::uint64_t& pages) const {
+  PageId at = info_.root.page;
+  while (true) {
+    const std::byte* page = space_.pool.resident(at);
+    if (page == nullptr) return Resident::unknown;
+    ++pages;
+    const PageView view(page);
+    view.prefetch();
+    if (!view.leaf()) {
+      at = view.child(view.child_index(key)).page;
+      continue;
+    }
+    Cell cell;
+    if (!view.find(key, cell)) return Resident::absent;
+    if (cell.kind == CellKind::tombstone) return Resident::deleted;
+    if (cell.kind == CellKind::reference) return Resident::unknown;
+    value.assign(cell.data);
+    return Resident::value;
+  }
+}
+
 struct Tree::Walk {
   std::string last_key;
   std::uint64_t entries = 0;

@@ -52,6 +52,9 @@ struct Lookup {
   bool deleted = false;
 };
 
+/// Answer of a look-up that takes only what is in memory; `unknown` = ask get().
+enum class Resident : std::uint8_t { unknown, absent, deleted, value };
+
 class Tree {
  public:
   Tree(TreeSpace space, TreeInfo info) : space_(space), info_(std::move(info)) {}
@@ -61,6 +64,14 @@ class Tree {
 
   /// Puts the value into `value` when the key is there. `hash` is filter_hash(key).
   Result<Lookup> get(std::string_view key, std::uint64_t hash, std::string& value) const;
+  /// The same for announced readers (page_pool.h) without the filter: no lock, no pin, no wait.
+  /// Adds the pages that it looked at to `pages`.
+  [[nodiscard]] Resident get_resident(std::string_view key, std::string& value,
+                                      std::uint64_t& pages) const;
+  /// Null until something has asked it.
+  [[nodiscard]] const Filter* loaded_filter() const {
+    return filter_.load(std::memory_order_acquire);
+  }
   [[nodiscard]] const TreeInfo& info() const { return info_; }
   /// Reads every page and value and checks order, counts and checksums.
   Status verify() const;
@@ -75,11 +86,11 @@ class Tree {
   struct Walk;
   Status verify_page(const PageRef& ref, unsigned level, Walk& walk) const;
 
+  mutable std::atomic<const Filter*> filter_{nullptr};  // loaded at the first question
   TreeSpace space_;
   TreeInfo info_;
   mutable std::mutex filter_mutex_;
   mutable std::unique_ptr<Filter> filter_storage_;
-  mutable std::atomic<const Filter*> filter_{nullptr};  // loaded at the first question
 };
 
 /// Builds a tree from entries in strictly rising key order. Nothing is durable before the caller

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "engine/file/sim_disk.h"
+#include "engine/overlay/readers.h"
 #include "engine/tree/page_search.h"
 #include "engine/tree/tree.h"
 
@@ -339,6 +340,47 @@ TEST(PagePool, serves_readers_side_by_side_while_pages_come_and_go) {
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_GT(fixture.pool.counters().misses.load(), fixture.pool.frames());
+}
+
+TEST(PagePool, leaves_a_page_as_it_is_until_its_announced_reader_ends) {
+  Fixture fixture;
+  Readers readers;
+  std::atomic<std::uint64_t> published{1};
+  PagePool pool(*fixture.file, 0, [&] { readers.wait_for_page_readers(); });
+  Model model;
+  for (int i = 0; i < 20000; ++i) {
+    model["key" + std::to_string(i)] = {EntryKind::value, std::string(60, 'v')};
+  }
+  ExtentAllocator space(2);  // the tree reads through the other pool
+  const auto built = fixture.build(model);
+  for (const Extent& extent : built->info().extents) ASSERT_TRUE(space.claim(extent));
+  const auto tree =
+      std::make_shared<const Tree>(TreeSpace{*fixture.file, space, pool}, built->info());
+  ASSERT_GT(tree->info().pages(), 2 * pool.frames());
+  {
+    TreeCursor first(tree);
+    first.seek_first();
+  }
+  const std::size_t slot = readers.enter(published, true);
+  const PageId place = tree->info().extents.front().first;  // the first leaf
+  const std::byte* page = pool.resident(place);
+  ASSERT_NE(page, nullptr);
+  const std::string before(as_text(ConstBytes(page, page_bytes)));
+  std::atomic<bool> done{false};
+  std::thread other([&] {
+    TreeCursor all(tree);
+    for (all.seek_first(); all.valid(); all.next()) {
+    }
+    for (all.seek_first(); all.valid(); all.next()) {
+    }
+    done = true;
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  EXPECT_FALSE(done) << "frames were used again beside a reader";
+  EXPECT_EQ(as_text(ConstBytes(page, page_bytes)), before);
+  readers.stop_reading_pages(slot);
+  other.join();
+  readers.leave(slot);
 }
 
 TEST(PagePool, reports_a_read_error_and_goes_on_when_it_is_gone) {
