@@ -2,6 +2,7 @@
 // Pure functions of the declaration and the seed; safe to use from several threads at once.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string_view>
 
@@ -10,20 +11,31 @@
 
 namespace assay {
 
+/// Version of what a workload and a seed stand for. Part of the stream's digest, so results of
+/// different versions are never taken for results of the same stream.
+///   1: noise of values is a hash of every word's place
+///   2: noise of values is a pool of words XORed with a stamp
+inline constexpr std::uint32_t kStreamVersion = 2;
+
 /// Keys: index <-> bytes, a bijection. A key is prefix, key number (big-endian, up to 8 bytes), and
 /// filler bytes that are a function of the number.
 class KeyCodec {
  public:
   KeyCodec(const KeySpec& spec, std::uint64_t seed);
   [[nodiscard]] std::uint32_t size() const { return spec_.bytes; }
+  [[nodiscard]] KeyKind kind() const { return spec_.kind; }
   /// Writes size() bytes to `out`.
   void encode(std::uint64_t index, char* out) const {
     if (spec_.kind == KeyKind::u64) {
-      const std::uint64_t number = __builtin_bswap64(bijection_.number_of(index));
-      __builtin_memcpy(out, &number, sizeof number);
+      encode_u64(bijection_, index, out);
     } else {
       encode_bytes(index, out);
     }
+  }
+  /// The same for u64 keys, given their bijection().
+  static void encode_u64(const KeyBijection& bijection, std::uint64_t index, char* out) {
+    const std::uint64_t number = __builtin_bswap64(bijection.number_of(index));
+    __builtin_memcpy(out, &number, sizeof number);
   }
   /// The index of a key, or false when no index gives these bytes.
   /// A workload with a trace accepts any key; those of the trace's own get an index by a hash.
@@ -56,7 +68,10 @@ class KeyCodec {
 
 /// Values: contents are a function of (seed, key index, version), so that any of them can be
 /// checked without having been kept. A value begins with a tag of (seed, index): 8 bytes, or half
-/// of a value shorter than 16 bytes; the share `compressible` at the end is zeros.
+/// of a value shorter than 16 bytes; then comes noise; the share `compressible` at the end is
+/// zeros. Noise is a pool of random words (a function of the seed), over and over, each round
+/// XORed with a stamp of (seed, index, version, round): as cheap as a copy, different in every
+/// word between any two values, and without a repetition that a compressor could find.
 class ValueCodec {
  public:
   ValueCodec(const ValueSpec& spec, std::uint64_t seed);
@@ -70,7 +85,17 @@ class ValueCodec {
     encode_sized(index, version, size(index, version), out);
   }
   /// The same with a size that a trace gives.
-  void encode_sized(std::uint64_t index, std::uint64_t version, std::size_t bytes, char* out) const;
+  void encode_sized(std::uint64_t index, std::uint64_t version, std::size_t bytes,
+                    char* out) const {
+    const std::uint64_t tag = tag_of(index);
+    const std::uint64_t contents = contents_of(tag, version);
+    if (bytes >= 16 && spec_.compressible <= 0.0) [[likely]] {
+      __builtin_memcpy(out, &tag, sizeof tag);
+      fill_noise(contents, out + sizeof tag, bytes - sizeof tag);
+    } else {
+      encode_other(tag, contents, bytes, out);
+    }
+  }
   /// Whole comparison.
   [[nodiscard]] bool matches(std::uint64_t index, std::uint64_t version,
                              std::string_view value) const {
@@ -95,12 +120,23 @@ class ValueCodec {
     return mix64(index * 0x9E3779B97F4A7C15ULL + tag_seed_);
   }
   [[nodiscard]] std::uint64_t contents_of(std::uint64_t tag, std::uint64_t version) const {
-    return mix64((tag ^ contents_seed_) + version * 0xD6E8FEB86659FD93ULL);
+    // The tag is mixed already, so one round more is enough.
+    std::uint64_t x = (tag ^ contents_seed_) + version * 0xD6E8FEB86659FD93ULL;
+    x = (x ^ (x >> 32)) * 0x94D049BB133111EBULL;
+    return x ^ (x >> 31);
   }
   [[nodiscard]] std::uint32_t drawn_size(std::uint64_t index, std::uint64_t version) const;
   /// Bytes of a value of `size` that are not zero filler.
   [[nodiscard]] std::size_t noise_bytes(std::size_t size) const;
+  /// At most kPoolBytes of noise.
+  void fill_round(std::uint64_t stamp, char* out, std::size_t bytes) const;
+  void encode_other(std::uint64_t tag, std::uint64_t contents, std::size_t bytes, char* out) const;
+  void fill_noise(std::uint64_t contents, char* out, std::size_t bytes) const;
+  [[nodiscard]] bool is_noise(std::uint64_t contents, const char* bytes, std::size_t size) const;
 
+  static constexpr std::size_t kPoolBytes = 1024;  // stays in the first-level cache
+
+  alignas(16) std::array<std::uint64_t, kPoolBytes / 8> pool_;
   ValueSpec spec_;
   std::uint64_t tag_seed_;
   std::uint64_t contents_seed_;

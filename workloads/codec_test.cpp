@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include <xxhash.h>
+
 namespace assay {
 namespace {
 
@@ -159,6 +161,39 @@ TEST(ValueCodec, noise_does_not_repeat) {
   double statistic = 0.0;
   for (const double count : bytes) statistic += (count - 390.6) * (count - 390.6) / 390.6;
   EXPECT_LT(statistic, 255 + 5 * std::sqrt(2 * 255.0));
+}
+
+TEST(ValueCodec, noise_of_one_value_does_not_come_again_in_others) {
+  const ValueCodec codec(fixed(100), kSeed);
+  std::set<std::string> words;
+  std::size_t count = 0;
+  for (std::uint64_t index = 0; index < 64; ++index) {
+    for (const std::uint64_t version : {1U, 2U, 257U, 65537U}) {
+      const std::string value = value_of(codec, index, version);
+      for (std::size_t at = 8; at + 4 <= value.size(); at += 4, ++count) {
+        words.insert(value.substr(at, 4));
+      }
+    }
+  }
+  EXPECT_GE(words.size() + 3, count) << "what a compressor could use, but for chance";
+}
+
+TEST(ValueCodec, a_version_changes_every_word_of_the_noise) {
+  const ValueCodec codec(fixed(5000), kSeed);
+  const std::string one = value_of(codec, 7, 1);
+  const std::string other = value_of(codec, 7, 257);
+  for (std::size_t at = 8; at + 8 <= one.size(); at += 8) {
+    ASSERT_NE(one.substr(at, 8), other.substr(at, 8)) << at;
+  }
+}
+
+TEST(ValueCodec, values_stay_as_they_are) {
+  // A change here is a new kStreamVersion: it makes recorded experiments incomparable.
+  EXPECT_EQ(kStreamVersion, 2U);
+  const std::string value = value_of(ValueCodec(fixed(2100, 0.1), 1), 3, 9);
+  EXPECT_EQ(XXH3_64bits(value.data(), value.size()), 0xf58a89b49b837fb6ULL);
+  const std::string small = value_of(ValueCodec(fixed(11), 1), 3, 9);
+  EXPECT_EQ(XXH3_64bits(small.data(), small.size()), 0xe235ed41241cfdbdULL);
 }
 
 TEST(ValueCodec, uniform_sizes_fill_their_range) {

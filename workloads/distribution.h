@@ -40,9 +40,19 @@ class IndexSampler {
     return 0;
   }
   [[nodiscard]] std::uint64_t draw_zipfian(Random& random) const {
-    const std::uint64_t rank = zipfian_->draw(random);
-    return scrambled_ ? order_.forward(rank) : rank;
+    return zipfian_sampler().draw(random);
   }
+  /// draw_zipfian() apart from the rest, small enough for registers: for draws in a loop.
+  struct Zipfian {
+    const ZipfianSampler* ranks;
+    bool scrambled;
+    RangeBijection order;
+    [[nodiscard]] std::uint64_t draw(Random& random) const {
+      const std::uint64_t rank = ranks->draw(random);
+      return scrambled ? order.forward(rank) : rank;
+    }
+  };
+  [[nodiscard]] Zipfian zipfian_sampler() const { return {&*zipfian_, scrambled_, order_}; }
   [[nodiscard]] DistributionKind kind() const { return kind_; }
   [[nodiscard]] bool sequential() const { return kind_ == DistributionKind::sequential; }
   /// The cursor before it moves by `step`, modulo the key count.

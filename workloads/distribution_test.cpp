@@ -10,6 +10,8 @@
 #include <set>
 #include <vector>
 
+#include <xxhash.h>
+
 #include "workloads/codec.h"
 
 namespace assay {
@@ -143,6 +145,20 @@ TEST(Zipfian, a_range_of_many_ranks_is_not_flat_inside) {
   }
   for (std::size_t cell = 0; cell < 3; ++cell) {
     EXPECT_NEAR(observed[cell], expected[cell], 5.0 * std::sqrt(expected[cell]));
+  }
+}
+
+// Digests of what the plain rejection drew, a power for every candidate: the tangent and the chord
+// that stand in for most powers, and the alias taken without a branch, must never change a draw.
+TEST(Zipfian, bounds_that_save_powers_change_no_draw) {
+  for (const auto& [theta, digest] :
+       {std::pair{0.2, 0x41eaec11578ff9b4ULL}, std::pair{0.99, 0xd496199670f04f7bULL},
+        std::pair{1.3, 0x532a85f7fec4e0e5ULL}}) {
+    const ZipfianSampler sampler(1'000'003, theta);
+    Random random(42);
+    std::vector<std::uint64_t> draws(1'000'000);
+    for (std::uint64_t& draw : draws) draw = sampler.draw(random);
+    EXPECT_EQ(XXH3_64bits(draws.data(), draws.size() * sizeof draws[0]), digest) << theta;
   }
 }
 

@@ -223,8 +223,8 @@ std::size_t RunSource::draw(std::span<Point> points) {
     draw_all(points,
              [count = count_](Random& random, std::uint64_t) { return random.bounded(count); });
   } else if (sampler_.kind() == DistributionKind::zipfian) {
-    draw_all(points, [&sampler = sampler_](Random& random, std::uint64_t) {
-      return sampler.draw_zipfian(random);
+    draw_all(points, [sampler = sampler_.zipfian_sampler()](Random& random, std::uint64_t) {
+      return sampler.draw(random);
     });
   } else {
     draw_all(points, [this](Random& random, std::uint64_t step) { return draw_any(random, step); });

@@ -108,13 +108,42 @@ class EncodingStream final : public Stream {
       puts_.resize(wanted + 1);
     }
     const std::size_t drawn = source_.draw({points_.data(), wanted});
+    Operation* const operations = chunk.operations.data();
+    std::size_t puts = 0;
+    if (keys_.kind() == KeyKind::u64) {
+      // A copy stays in registers: writes of key bytes could change any member.
+      const KeyBijection bijection = keys_.bijection();
+      puts = fill_keys(operations, drawn, [bijection](std::uint64_t index, char* out) {
+        KeyCodec::encode_u64(bijection, index, out);
+      });
+    } else {
+      puts = fill_keys(operations, drawn,
+                       [this](std::uint64_t index, char* out) { keys_.encode(index, out); });
+    }
+    char* next_byte = next_byte_;
+    for (std::size_t put = 0; put < puts; ++put) {
+      const Point& point = points_[puts_[put]];
+      const std::uint32_t bytes = values_.size(point.index, point.version);
+      values_.encode_sized(point.index, point.version, bytes, next_byte);
+      operations[puts_[put]].value = {next_byte, bytes};
+      next_byte += bytes;
+    }
+    if (schedule_.open()) {
+      for (std::size_t i = 0; i < drawn; ++i) operations[i].due_ns = schedule_.next();
+    }
+    return drawn;
+  }
+  /// Keys of the first `drawn` points, and where among them a value is to follow; their number.
+  template <class Encode>
+  std::size_t fill_keys(Operation* operations, std::size_t drawn, const Encode& encode) {
     const std::size_t key_bytes = keys_.size();
+    const Point* const points = points_.data();
+    std::uint32_t* const positions = puts_.data();
     std::size_t puts = 0;
     char* next_byte = next_byte_;
-    Operation* const operations = chunk.operations.data();
     for (std::size_t i = 0; i < drawn; ++i) {
-      const Point& point = points_[i];
-      keys_.encode(point.index, next_byte);
+      const Point& point = points[i];
+      encode(point.index, next_byte);
       operations[i] = Operation{.kind = point.kind,
                                 .entries = point.entries,
                                 .key = {next_byte, key_bytes},
@@ -123,20 +152,11 @@ class EncodingStream final : public Stream {
                                 .index = point.index,
                                 .due_ns = 0};
       next_byte += key_bytes;
-      puts_[puts] = static_cast<std::uint32_t>(i);
+      positions[puts] = static_cast<std::uint32_t>(i);
       puts += point.version != 0;
     }
-    for (std::size_t put = 0; put < puts; ++put) {
-      const Point& point = points_[puts_[put]];
-      const std::uint32_t bytes = values_.size(point.index, point.version);
-      values_.encode(point.index, point.version, next_byte);
-      operations[puts_[put]].value = {next_byte, bytes};
-      next_byte += bytes;
-    }
-    if (schedule_.open()) {
-      for (std::size_t i = 0; i < drawn; ++i) operations[i].due_ns = schedule_.next();
-    }
-    return drawn;
+    next_byte_ = next_byte;
+    return puts;
   }
   std::string_view encode_key(std::uint64_t index) {
     keys_.encode(index, next_byte_);

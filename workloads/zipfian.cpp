@@ -87,10 +87,18 @@ void ZipfianSampler::build_alias(std::vector<double> weights) {
 
 std::uint64_t ZipfianSampler::settle(const Range& range, std::uint64_t rank, std::uint64_t fraction,
                                      Random& random) const {
+  constexpr double kRounding = 1e-12;  // what lies so close to a bound is left to the power
+  const auto first = static_cast<double>(range.first);
   while (fraction > range.sure) {
-    const double accepted =
-        std::pow(static_cast<double>(range.first) / static_cast<double>(rank), theta_);
-    if (static_cast<double>(fraction) * 0x1p-64 < accepted) break;
+    // Accepted with probability (first / rank)^theta: convex in the rank, so it lies above its
+    // tangent at `first` and below the chord to the last rank of the range.
+    const auto beyond = static_cast<double>(rank - range.first);
+    const double drawn = static_cast<double>(fraction) * 0x1p-64;
+    if (drawn < 1.0 - theta_ * beyond / first - kRounding) break;
+    const double fall = 1.0 - static_cast<double>(range.sure) * 0x1p-64;
+    const bool rejected =
+        drawn > 1.0 - fall * beyond / static_cast<double>(range.ranks - 1) + kRounding;
+    if (!rejected && drawn < std::pow(first / static_cast<double>(rank), theta_)) break;
     const Wide place = static_cast<Wide>(random.next()) * range.ranks;
     rank = range.first + static_cast<std::uint64_t>(place >> 64);
     fraction = static_cast<std::uint64_t>(place);
