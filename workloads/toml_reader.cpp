@@ -112,6 +112,17 @@ bool TomlTable::present() const {
   return node_ != nullptr;
 }
 
+namespace {
+
+/// 1e3 is a thousand to people and a float to TOML.
+std::string integer_hint(double value) {
+  if (value < 0.0 || value >= 0x1p53 || value != std::floor(value)) return {};
+  return fmt::format("write {:.0f}; in TOML a number with a point or an exponent is a float",
+                     value);
+}
+
+}  // namespace
+
 TomlNode* TomlTable::ask_as(std::string_view name, int kind, std::string_view wanted) {
   if (ask(name) == nullptr) return nullptr;
   TomlNode* child = node_->member(name);
@@ -119,7 +130,11 @@ TomlNode* TomlTable::ask_as(std::string_view name, int kind, std::string_view wa
   const bool fits =
       child->kind == kind || (kind == TomlNode::number && child->kind == TomlNode::integer);
   if (fits) return child;
-  reject(name, fmt::format("'{}' must be {}, not {}", name, wanted, shown(*child)));
+  const bool real = kind == TomlNode::integer && child->kind == TomlNode::number;
+  reject(name,
+         fmt::format("'{}' must be {}, not {}{}", name, wanted, real ? "the float " : "",
+                     shown(*child)),
+         real ? integer_hint(child->real) : std::string());
   return nullptr;
 }
 

@@ -31,40 +31,63 @@ std::string_view trace_header() {
   return "phase thread ordinal kind index key entries value_bytes due_ns";
 }
 
-void print_trace(Stream& stream, std::string_view phase, std::uint32_t thread,
-                 std::uint64_t operations, TraceFormat format, std::FILE* out) {
-  Chunk chunk;
+namespace {
+
+struct Place {
+  std::string_view phase;
+  std::uint32_t thread = 0;
   std::uint64_t ordinal = 0;
-  while (ordinal < operations) {
-    stream.fill(chunk, std::min<std::uint64_t>(kChunkOperations, operations - ordinal));
+};
+
+void print_text(const Place& place, const Operation& operation, std::span<const Mutation> all,
+                std::span<const Mutation> shown, std::FILE* out) {
+  fmt::print(out, "{} {} {} {} {} {} {} {} {}\n", place.phase, place.thread, place.ordinal,
+             to_string(operation.kind), operation.index, hex(operation.key), operation.entries,
+             value_bytes(operation, all), operation.due_ns);
+  for (const Mutation& mutation : shown) {
+    fmt::print(out, "  put {} {}\n", hex(mutation.key), mutation.value.size());
+  }
+  if (shown.size() < all.size()) {
+    fmt::print(out, "  ... {} more puts\n", all.size() - shown.size());
+  }
+}
+
+void print_json(const Place& place, const Operation& operation, std::span<const Mutation> all,
+                std::span<const Mutation> shown, std::FILE* out) {
+  nlohmann::json line{{"phase", place.phase},         {"thread", place.thread},
+                      {"ordinal", place.ordinal},     {"kind", to_string(operation.kind)},
+                      {"index", operation.index},     {"key", hex(operation.key)},
+                      {"entries", operation.entries}, {"value_bytes", value_bytes(operation, all)},
+                      {"due_ns", operation.due_ns}};
+  for (const Mutation& mutation : shown) {
+    line["mutations"].push_back(
+        {{"key", hex(mutation.key)}, {"value_bytes", mutation.value.size()}});
+  }
+  if (shown.size() < all.size()) line["mutations_left"] = all.size() - shown.size();
+  fmt::print(out, "{}\n", line.dump());
+}
+
+}  // namespace
+
+void print_trace(Stream& stream, std::string_view phase, std::uint32_t thread, std::uint64_t keys,
+                 TraceFormat format, std::FILE* out) {
+  Chunk chunk;
+  Place place{phase, thread, 0};
+  std::uint64_t left = keys;
+  while (left > 0) {
+    stream.fill(chunk, std::min<std::uint64_t>(kChunkOperations, left));
     if (chunk.operations.empty()) return;
     for (const Operation& operation : chunk.operations) {
-      const auto mutations = mutations_of(operation, chunk);
-      const std::size_t bytes = value_bytes(operation, mutations);
+      const auto all = mutations_of(operation, chunk);
+      const auto shown = all.first(std::min<std::uint64_t>(all.size(), left));
       if (format == TraceFormat::text) {
-        fmt::print(out, "{} {} {} {} {} {} {} {} {}\n", phase, thread, ordinal,
-                   to_string(operation.kind), operation.index, hex(operation.key),
-                   operation.entries, bytes, operation.due_ns);
-        for (const Mutation& mutation : mutations) {
-          fmt::print(out, "  put {} {}\n", hex(mutation.key), mutation.value.size());
-        }
+        print_text(place, operation, all, shown, out);
       } else {
-        nlohmann::json line{{"phase", phase},
-                            {"thread", thread},
-                            {"ordinal", ordinal},
-                            {"kind", to_string(operation.kind)},
-                            {"index", operation.index},
-                            {"key", hex(operation.key)},
-                            {"entries", operation.entries},
-                            {"value_bytes", bytes},
-                            {"due_ns", operation.due_ns}};
-        for (const Mutation& mutation : mutations) {
-          line["mutations"].push_back(
-              {{"key", hex(mutation.key)}, {"value_bytes", mutation.value.size()}});
-        }
-        fmt::print(out, "{}\n", line.dump());
+        print_json(place, operation, all, shown, out);
       }
-      ++ordinal;
+      ++place.ordinal;
+      left -= std::max<std::size_t>(1, shown.size());
+      if (left == 0) return;
     }
   }
 }

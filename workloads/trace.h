@@ -5,6 +5,8 @@
 // key is in hex; value_bytes is the sum over a batch; a batch and a rollback are followed by one
 // line a mutation: two spaces, "put", key, value_bytes. due_ns is 0 in a closed loop.
 // JSON: one object a line with the same names; a batch has "mutations".
+// A limit counts keys, for a batch of a thousand is as much to read as a thousand puts: what is
+// left of a batch that goes beyond it is a line "  ... N more puts", in JSON "mutations_left".
 #pragma once
 
 #include <cstdint>
@@ -19,8 +21,9 @@ namespace assay {
 enum class TraceFormat : std::uint8_t { text, json };
 
 [[nodiscard]] std::string_view trace_header();
-/// Takes up to `operations` operations out of `stream` and prints them to `out`.
-void print_trace(Stream& stream, std::string_view phase, std::uint32_t thread,
-                 std::uint64_t operations, TraceFormat format, std::FILE* out);
+/// Takes operations out of `stream` and prints them to `out`, until `keys` keys were printed: one
+/// of each operation, all of a batch.
+void print_trace(Stream& stream, std::string_view phase, std::uint32_t thread, std::uint64_t keys,
+                 TraceFormat format, std::FILE* out);
 
 }  // namespace assay

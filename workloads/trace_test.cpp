@@ -248,5 +248,31 @@ TEST_F(Trace, the_printed_stream_has_a_line_an_operation_and_a_line_a_mutation) 
   EXPECT_TRUE(lines[4].starts_with("load 0 1 batch 3 "));
 }
 
+TEST(PrintedStream, a_limit_counts_the_keys_of_batches_and_says_what_is_left) {
+  const Result<Workload> workload = parse_workload(
+      "name = \"t\"\n[keys]\ncount = 2000\n[values]\nbytes = 3\n"
+      "[[phases]]\nkind = \"load\"\nload_batch = 1000\ntimed = true\n",
+      "t.toml");
+  ASSERT_TRUE(workload);
+  const auto printed = [&](std::uint64_t keys, TraceFormat format) {
+    char* text = nullptr;
+    std::size_t size = 0;
+    std::FILE* const out = ::open_memstream(&text, &size);
+    print_trace(*make_stream(*workload, kSeed, 0, 0), "load", 0, keys, format, out);
+    std::fclose(out);
+    std::string all(text, size);
+    std::free(text);
+    return all;
+  };
+  const std::string first = printed(20, TraceFormat::text);
+  EXPECT_EQ(std::count(first.begin(), first.end(), '\n'), 22) << first;
+  EXPECT_TRUE(first.ends_with("\n  ... 980 more puts\n")) << first;
+  const std::string over_two = printed(1500, TraceFormat::text);
+  EXPECT_EQ(std::count(over_two.begin(), over_two.end(), '\n'), 1503);
+  EXPECT_TRUE(over_two.ends_with("\n  ... 500 more puts\n"));
+  EXPECT_NE(printed(20, TraceFormat::json).find("\"mutations_left\":980"), std::string::npos);
+  EXPECT_EQ(printed(1000, TraceFormat::text).find("more puts"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace assay

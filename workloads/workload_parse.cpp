@@ -105,6 +105,17 @@ ValueSpec read_values(TomlTable table) {
   if (lognormal) {
     values.sigma = table.number("sigma", 0.5, 0.0, 10.0);
     if (values.bytes == 0) table.reject("bytes", "the median of lognormal sizes must be positive");
+    // Else more than half of the sizes would be cut to the bound, and the median would be it.
+    if (table.has("max_bytes") && values.max_bytes < values.bytes) {
+      table.reject("max_bytes",
+                   fmt::format("'max_bytes' is below 'bytes', the median of the sizes ({} < {})",
+                               values.max_bytes, values.bytes));
+    }
+    if (table.has("min_bytes") && values.min_bytes > values.bytes) {
+      table.reject("min_bytes",
+                   fmt::format("'min_bytes' is above 'bytes', the median of the sizes ({} > {})",
+                               values.min_bytes, values.bytes));
+    }
   }
   values.compressible = table.number("compressible", 0.0, 0.0, 1.0);
   return values;
