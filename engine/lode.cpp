@@ -48,7 +48,7 @@ void WriteBatch::clear() {
 
 struct Cursor::Body {
   std::shared_ptr<const SnapshotCore> core;
-  std::unique_ptr<EntryCursor> entries;
+  std::unique_ptr<MergeCursor> entries;
 };
 
 Cursor::Cursor(std::unique_ptr<Body> body) : body_(std::move(body)) {}

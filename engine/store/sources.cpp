@@ -115,19 +115,22 @@ Resident look_up_resident(const State& state, std::string_view key, std::string&
   return Resident::absent;
 }
 
-std::unique_ptr<EntryCursor> open_cursor(const State& state) {
+std::unique_ptr<MergeCursor> open_cursor(const State& state) {
+  const Shape& shape = *state.shape;
   std::vector<std::unique_ptr<EntryCursor>> sources;
-  sources.push_back(std::make_unique<OverlayCursor>(state.root));
-  for (const FrozenOverlay& frozen : state.shape->frozen) {
+  sources.reserve(1 + shape.frozen.size() + shape.runs.size());
+  if (state.root != nullptr) sources.push_back(std::make_unique<OverlayCursor>(state.root));
+  for (const FrozenOverlay& frozen : shape.frozen) {
     sources.push_back(std::make_unique<OverlayCursor>(frozen.root));
   }
-  for (const auto& run : state.shape->runs) sources.push_back(std::make_unique<RunCursor>(run));
+  for (const auto& run : shape.runs) sources.push_back(std::make_unique<RunCursor>(run));
   return std::make_unique<MergeCursor>(std::move(sources), true);
 }
 
 void RunCursor::open(std::size_t index) {
   index_ = index;
-  cursor_ = std::make_unique<TreeCursor>(run_->trees[index]);
+  cursor_.emplace(run_->trees[index]);
+  at_ = cursor_->position();
 }
 
 void RunCursor::seek_first() {
@@ -144,6 +147,7 @@ void RunCursor::seek(std::string_view key) {
   const std::size_t index = run_->index_for(key);
   if (index == run_->trees.size()) {
     cursor_.reset();
+    at_ = &nowhere;
     return;
   }
   if (!cursor_ || index != index_) open(index);
@@ -169,97 +173,145 @@ Status RunCursor::status() const {
   return cursor_->status();
 }
 
-// An invalid source is at its end or has failed. What follows behind a failed source is unknown, so
-// the whole cursor becomes invalid and reports the error.
-bool MergeCursor::failed() const {
-  return std::any_of(sources_.begin(), sources_.end(),
-                     [](const auto& source) { return !source->valid() && !source->status(); });
+MergeCursor::MergeCursor(std::vector<std::unique_ptr<EntryCursor>> sources, bool hide_tombstones)
+    : sources_(std::move(sources)), heads_(sources_.size()), hide_tombstones_(hide_tombstones) {}
+
+// After a source has moved. An invalid source is at its end or has failed; what follows behind a
+// failed source is unknown, so the whole cursor becomes invalid and reports the error.
+void MergeCursor::look_at(std::size_t source) {
+  const Position* position = sources_[source]->position();
+  if (position->valid) [[likely]] {
+    heads_[source] = long_head_of(position->key);
+    return;
+  }
+  heads_[source] = forward_ ? ~std::uint64_t{0} : 0;
+  if (!sources_[source]->status()) failed_ = true;
 }
 
-void MergeCursor::pick_lowest() {
-  current_ = nullptr;
-  if (failed()) return;
-  for (const auto& source : sources_) {
-    if (source->valid() && (current_ == nullptr || source->key() < current_->key())) {
-      current_ = source.get();
-    }
-  }
+void MergeCursor::stand_at(std::size_t source) {
+  current_ = source;
+  at_ = failed_ || !sources_[source]->valid() ? &nowhere : sources_[source]->position();
 }
 
-void MergeCursor::pick_highest() {
-  current_ = nullptr;
-  if (failed()) return;
-  for (const auto& source : sources_) {
-    if (source->valid() && (current_ == nullptr || source->key() > current_->key())) {
-      current_ = source.get();
+// Several sources have the best head: the keys in full decide, of equal ones the newest.
+template <bool Lowest>
+std::size_t MergeCursor::best_of_equal_heads(std::uint64_t best) {
+  std::size_t found = sources_.size();
+  for (std::size_t i = 0; i < sources_.size(); ++i) {
+    if (heads_[i] != best || !sources_[i]->valid()) continue;
+    if (found == sources_.size()) {
+      found = i;
+      continue;
+    }
+    const int order = sources_[i]->key().compare(sources_[found]->key());
+    if (order == 0) {
+      same_.push_back(i);
+    } else if (Lowest ? order < 0 : order > 0) {
+      found = i;
+      same_.clear();
     }
   }
+  return found == sources_.size() ? 0 : found;  // 0: all are at their end
+}
+
+template <bool Lowest>
+void MergeCursor::pick() {
+  same_.clear();
+  const std::size_t count = sources_.size();
+  if (count == 0) return;
+  std::uint64_t best = heads_[0];
+  std::size_t found = 0;
+  for (std::size_t i = 1; i < count; ++i) {
+    const bool better = Lowest ? heads_[i] < best : heads_[i] > best;
+    best = better ? heads_[i] : best;
+    found = better ? i : found;
+  }
+  std::size_t equal = 0;
+  for (std::size_t i = 0; i < count; ++i) equal += heads_[i] == best ? 1U : 0U;
+  if (equal > 1) found = best_of_equal_heads<Lowest>(best);
+  stand_at(found);
 }
 
 // Moving on in one direction, every source stands at its first entry at or beyond the current key.
 void MergeCursor::step_forward() {
-  at_.assign(current_->key());
-  if (!forward_) {
+  if (!forward_) [[unlikely]] {
+    turning_key_.assign(key());
     forward_ = true;
-    for (const auto& source : sources_) source->seek(at_);
+    same_.clear();
+    for (std::size_t i = 0; i < sources_.size(); ++i) {
+      sources_[i]->seek(turning_key_);
+      if (sources_[i]->valid() && sources_[i]->key() == turning_key_) sources_[i]->next();
+      look_at(i);
+    }
+    return pick<true>();
   }
-  for (const auto& source : sources_) {
-    if (source->valid() && source->key() == at_) source->next();
+  for (const std::size_t i : same_) {
+    sources_[i]->next();
+    look_at(i);
   }
-  pick_lowest();
+  sources_[current_]->next();
+  look_at(current_);
+  if (sources_.size() == 1) return stand_at(0);
+  pick<true>();
 }
 
 void MergeCursor::step_backward() {
-  at_.assign(current_->key());
-  if (forward_) {
+  if (forward_) [[unlikely]] {
+    turning_key_.assign(key());
     forward_ = false;
-    for (const auto& source : sources_) {
-      source->seek(at_);
-      if (source->valid()) {
-        source->prev();
-      } else if (source->status()) {
-        source->seek_last();
+    for (std::size_t i = 0; i < sources_.size(); ++i) {
+      EntryCursor& source = *sources_[i];
+      source.seek(turning_key_);
+      if (source.valid()) {
+        source.prev();
+      } else if (source.status()) {
+        source.seek_last();
       }
+      look_at(i);
     }
-  } else {
-    for (const auto& source : sources_) {
-      if (source->valid() && source->key() == at_) source->prev();
-    }
+    return pick<false>();
   }
-  pick_highest();
+  for (const std::size_t i : same_) {
+    sources_[i]->prev();
+    look_at(i);
+  }
+  sources_[current_]->prev();
+  look_at(current_);
+  if (sources_.size() == 1) return stand_at(0);
+  pick<false>();
 }
 
 void MergeCursor::seek_first() {
   forward_ = true;
-  for (const auto& source : sources_) source->seek_first();
-  pick_lowest();
+  failed_ = false;
+  for (std::size_t i = 0; i < sources_.size(); ++i) {
+    sources_[i]->seek_first();
+    look_at(i);
+  }
+  pick<true>();
   while (hidden()) step_forward();
 }
 
 void MergeCursor::seek_last() {
   forward_ = false;
-  for (const auto& source : sources_) source->seek_last();
-  pick_highest();
+  failed_ = false;
+  for (std::size_t i = 0; i < sources_.size(); ++i) {
+    sources_[i]->seek_last();
+    look_at(i);
+  }
+  pick<false>();
   while (hidden()) step_backward();
 }
 
 void MergeCursor::seek(std::string_view key) {
   forward_ = true;
-  for (const auto& source : sources_) source->seek(key);
-  pick_lowest();
+  failed_ = false;
+  for (std::size_t i = 0; i < sources_.size(); ++i) {
+    sources_[i]->seek(key);
+    look_at(i);
+  }
+  pick<true>();
   while (hidden()) step_forward();
-}
-
-void MergeCursor::next() {
-  do {
-    step_forward();
-  } while (hidden());
-}
-
-void MergeCursor::prev() {
-  do {
-    step_backward();
-  } while (hidden());
 }
 
 Status MergeCursor::status() const {

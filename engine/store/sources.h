@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -55,25 +56,42 @@ struct State {
 [[nodiscard]] Resident look_up_resident(const State& state, std::string_view key,
                                         std::string& value, std::uint64_t& pages);
 
-/// All of a state in order, as its readers see it: newest entry of each key, no tombstones.
-[[nodiscard]] std::unique_ptr<EntryCursor> open_cursor(const State& state);
-
 class OverlayCursor final : public EntryCursor {
  public:
-  explicit OverlayCursor(const trie::Node* root) : cursor_(root) {}
-  void seek_first() override { cursor_.seek_first(); }
-  void seek_last() override { cursor_.seek_last(); }
-  void seek(std::string_view key) override { cursor_.seek(key); }
-  void next() override { cursor_.next(); }
-  void prev() override { cursor_.prev(); }
-  [[nodiscard]] bool valid() const override { return cursor_.valid(); }
-  [[nodiscard]] std::string_view key() const override { return cursor_.key(); }
-  [[nodiscard]] EntryKind kind() const override { return cursor_.leaf()->kind; }
-  Result<std::string_view> value() override { return cursor_.leaf()->value(); }
+  explicit OverlayCursor(const trie::Node* root) : cursor_(root) { at_ = &position_; }
+  void seek_first() override {
+    cursor_.seek_first();
+    show();
+  }
+  void seek_last() override {
+    cursor_.seek_last();
+    show();
+  }
+  void seek(std::string_view key) override {
+    cursor_.seek(key);
+    show();
+  }
+  void next() override {
+    cursor_.next();
+    show();
+  }
+  void prev() override {
+    cursor_.prev();
+    show();
+  }
   [[nodiscard]] Status status() const override { return {}; }
 
  private:
+  Result<std::string_view> load_value() override { return position_.data; }
+  void show() {
+    position_.valid = cursor_.valid();
+    if (!position_.valid) return;
+    const trie::Leaf* leaf = cursor_.leaf();
+    position_ = {true, true, leaf->kind, leaf->key(), leaf->value()};
+  }
+
   TrieCursor cursor_;
+  Position position_;
 };
 
 /// The trees of a run one after the other.
@@ -85,51 +103,63 @@ class RunCursor final : public EntryCursor {
   void seek(std::string_view key) override;
   void next() override;
   void prev() override;
-  [[nodiscard]] bool valid() const override { return cursor_ && cursor_->valid(); }
-  [[nodiscard]] std::string_view key() const override { return cursor_->key(); }
-  [[nodiscard]] EntryKind kind() const override { return cursor_->kind(); }
-  Result<std::string_view> value() override { return cursor_->value(); }
   [[nodiscard]] Status status() const override;
 
  private:
+  Result<std::string_view> load_value() override { return cursor_->value(); }
   void open(std::size_t index);
   std::shared_ptr<const Run> run_;
   std::size_t index_ = 0;
-  std::unique_ptr<TreeCursor> cursor_;
+  std::optional<TreeCursor> cursor_;
 };
 
 /// Several sources, newest first, as one: of equal keys the newest source's entry counts. With
 /// `hide_tombstones`, deleted keys are passed over.
 class MergeCursor final : public EntryCursor {
  public:
-  MergeCursor(std::vector<std::unique_ptr<EntryCursor>> sources, bool hide_tombstones)
-      : sources_(std::move(sources)), hide_tombstones_(hide_tombstones) {}
+  MergeCursor(std::vector<std::unique_ptr<EntryCursor>> sources, bool hide_tombstones);
   void seek_first() override;
   void seek_last() override;
   void seek(std::string_view key) override;
-  void next() override;
-  void prev() override;
-  [[nodiscard]] bool valid() const override { return current_ != nullptr; }
-  [[nodiscard]] std::string_view key() const override { return current_->key(); }
-  [[nodiscard]] EntryKind kind() const override { return current_->kind(); }
-  Result<std::string_view> value() override { return current_->value(); }
+  void next() override {
+    do {
+      step_forward();
+    } while (hidden());
+  }
+  void prev() override {
+    do {
+      step_backward();
+    } while (hidden());
+  }
   [[nodiscard]] Status status() const override;
 
  private:
+  Result<std::string_view> load_value() override { return sources_[current_]->value(); }
   void step_forward();
   void step_backward();
-  void pick_lowest();
-  void pick_highest();
-  [[nodiscard]] bool failed() const;
+  void look_at(std::size_t source);
+  template <bool Lowest>
+  void pick();
+  template <bool Lowest>
+  std::size_t best_of_equal_heads(std::uint64_t best);
+  void stand_at(std::size_t source);
   [[nodiscard]] bool hidden() const {
-    return hide_tombstones_ && current_ != nullptr && current_->kind() == EntryKind::tombstone;
+    return hide_tombstones_ && at_->valid && at_->kind == EntryKind::tombstone;
   }
 
   std::vector<std::unique_ptr<EntryCursor>> sources_;
+  // long_head_of the key that each source stands at; a source at its end has an entry that no key
+  // beats, and its position says so.
+  std::vector<std::uint64_t> heads_;
+  std::vector<std::size_t> same_;  // other sources that stand at the current key
   bool hide_tombstones_;
   bool forward_ = true;
-  EntryCursor* current_ = nullptr;
-  std::string at_;
+  bool failed_ = false;
+  std::size_t current_ = 0;
+  std::string turning_key_;
 };
+
+/// All of a state in order, as its readers see it: newest entry of each key, no tombstones.
+[[nodiscard]] std::unique_ptr<MergeCursor> open_cursor(const State& state);
 
 }  // namespace lode

@@ -130,6 +130,7 @@ class PageView {
 
  private:
   friend Status check_page_structure(const std::byte* page);
+  friend class LeafReader;
   [[nodiscard]] bool is_u64() const { return std::to_integer<unsigned>(page_[24]) >= 3; }
   [[nodiscard]] std::size_t prefix_bytes() const { return load<std::uint16_t>(page_ + 28); }
   [[nodiscard]] std::size_t key_width() const { return std::to_integer<std::size_t>(page_[30]); }
@@ -151,7 +152,28 @@ class PageView {
   const std::byte* page_ = nullptr;
 };
 /// Room that PageView::key() may write to: the longest key and what whole words overshoot.
-constexpr std::size_t key_buffer_bytes = max_key_bytes + 8;
+constexpr std::size_t key_buffer_bytes = max_key_bytes + 24;
+
+/// Reads the entries of one leaf one by one: what is the same for all of them is worked out once.
+class LeafReader {
+ public:
+  LeafReader() = default;
+  explicit LeafReader(PageView leaf);
+  [[nodiscard]] std::size_t count() const { return count_; }
+  /// Entry `i`. Writes its key into `key_out` (key_buffer_bytes), where the page's prefix is kept
+  /// since begin_key().
+  void read(std::size_t i, char* key_out, std::size_t& key_bytes, Cell& cell) const;
+  void begin_key(char* key_out) const;
+
+ private:
+  PageView view_;
+  const std::byte* page_ = nullptr;
+  const std::byte* heads_ = nullptr;
+  const std::byte* offsets_ = nullptr;
+  std::size_t count_ = 0;
+  std::size_t prefix_bytes_ = 0;
+  bool u64_ = false;
+};
 
 /// Checks everything that reading relies on: magic, place, tree, checksum (against the parent's
 /// reference as well), and that every offset stays inside. The error names what is wrong.

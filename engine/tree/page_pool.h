@@ -71,6 +71,12 @@ class PagePool {
     if (warmth.load(std::memory_order_relaxed) == 0) warmth.store(1, std::memory_order_relaxed);
     return memory_of(number - 1);
   }
+  /// Asks the CPU for the beginning of a page that is in memory; a hint to itself only.
+  void prefetch(PageId page) const {
+    if (page.value >= table_entries) return;
+    const std::uint32_t number = table_[page.value].load(std::memory_order_relaxed);
+    if (number != 0) PageView(memory_of(number - 1)).prefetch();
+  }
   Result<PinnedPage> pin(const PageRef& ref, std::uint64_t tree);
   /// Forgets pages that are about to be used for something else; nobody reads them any more.
   void forget(const Extent& extent);

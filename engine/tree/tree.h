@@ -130,35 +130,49 @@ class TreeBuilder {
 
 class TreeCursor final : public EntryCursor {
  public:
-  explicit TreeCursor(std::shared_ptr<const Tree> tree) : tree_(std::move(tree)) {}
+  explicit TreeCursor(std::shared_ptr<const Tree> tree) : tree_(std::move(tree)) {
+    at_ = &position_;
+  }
   void seek_first() override;
   void seek_last() override;
   void seek(std::string_view key) override;
-  void next() override;
-  void prev() override;
-  [[nodiscard]] bool valid() const override { return valid_; }
-  [[nodiscard]] std::string_view key() const override { return {key_.data(), key_bytes_}; }
-  [[nodiscard]] EntryKind kind() const override {
-    return cell_.kind == CellKind::tombstone ? EntryKind::tombstone : EntryKind::value;
+  void next() override {
+    if (index_ + 1 < leaf_.count()) [[likely]] {
+      ++index_;
+      show();
+    } else {
+      next_leaf();
+    }
   }
-  Result<std::string_view> value() override;
+  void prev() override {
+    if (index_ > 0) [[likely]] {
+      --index_;
+      show();
+    } else {
+      previous_leaf();
+    }
+  }
   [[nodiscard]] Status status() const override;
 
  private:
   struct Step {
     PinnedPage page;
-    std::size_t index = 0;
+    std::size_t index = 0;  // of the child
   };
-  bool descend(const PageRef& from, bool to_last);
-  bool push(const PageRef& ref);
+  Result<std::string_view> load_value() override;
+  bool descend(PageRef from, bool to_last);
+  bool pin(const PageRef& ref, PinnedPage& page);
+  void begin_leaf();
+  void next_leaf();
+  void previous_leaf();
   void show();
 
   std::shared_ptr<const Tree> tree_;
-  std::vector<Step> path_;  // from the root; the last one is a leaf
-  bool valid_ = false;
-  Cell cell_;
-  bool prefix_there_ = false;  // the prefix of the current leaf stands in key_
-  std::size_t key_bytes_ = 0;
+  Position position_;
+  std::vector<Step> path_;  // inner pages from the root down
+  PinnedPage leaf_page_;
+  LeafReader leaf_;
+  std::size_t index_ = 0;
   std::array<char, key_buffer_bytes> key_;
   std::string scratch_;
   std::optional<Error> error_;

@@ -2,103 +2,118 @@
 
 namespace lode {
 
-bool TreeCursor::push(const PageRef& ref) {
-  auto page = tree_->space_.pool.pin(ref, tree_->info_.number);
-  if (!page) {
-    error_ = std::move(page).error();
+bool TreeCursor::pin(const PageRef& ref, PinnedPage& page) {
+  auto pinned = tree_->space_.pool.pin(ref, tree_->info_.number);
+  if (!pinned) {
+    error_ = std::move(pinned).error();
     path_.clear();
+    leaf_ = {};
     return false;
   }
-  path_.push_back({std::move(*page), 0});
-  prefix_there_ = false;
+  page = std::move(*pinned);
+  page.view().prefetch();
   return true;
 }
 
+void TreeCursor::begin_leaf() {
+  leaf_ = LeafReader(leaf_page_.view());
+  leaf_.begin_key(key_.data());
+}
+
 // Down to a leaf, to its first or last entry.
-bool TreeCursor::descend(const PageRef& from, bool to_last) {
-  PageRef ref = from;
+bool TreeCursor::descend(PageRef from, bool to_last) {
   while (true) {
-    if (!push(ref)) return false;
-    Step& step = path_.back();
-    const PageView view = step.page.view();
-    step.index = to_last ? view.count() - 1 : 0;
-    if (view.leaf()) return true;
-    ref = view.child(step.index);
+    PinnedPage page;
+    if (!pin(from, page)) return false;
+    const PageView view = page.view();
+    const std::size_t index = to_last ? view.count() - 1 : 0;
+    if (view.leaf()) {
+      leaf_page_ = std::move(page);
+      begin_leaf();
+      index_ = index;
+      return true;
+    }
+    from = view.child(index);
+    path_.push_back({std::move(page), index});
   }
 }
 
 void TreeCursor::show() {
-  const Step& step = path_.back();
-  const PageView view = step.page.view();
-  cell_ = view.cell(step.index);
-  key_bytes_ = view.key(step.index, key_.data(), prefix_there_);
-  prefix_there_ = true;
-  valid_ = true;
+  Cell cell;
+  std::size_t key_bytes = 0;
+  leaf_.read(index_, key_.data(), key_bytes, cell);
+  position_ = {true, cell.kind != CellKind::reference,
+               cell.kind == CellKind::tombstone ? EntryKind::tombstone : EntryKind::value,
+               std::string_view(key_.data(), key_bytes), cell.data};
 }
 
 void TreeCursor::seek_first() {
   path_.clear();
-  valid_ = false;
+  position_.valid = false;
   if (descend(tree_->info_.root, false)) show();
 }
 
 void TreeCursor::seek_last() {
   path_.clear();
-  valid_ = false;
+  position_.valid = false;
   if (descend(tree_->info_.root, true)) show();
 }
 
 void TreeCursor::seek(std::string_view key) {
   path_.clear();
-  valid_ = false;
+  position_.valid = false;
   PageRef ref = tree_->info_.root;
   while (true) {
-    if (!push(ref)) return;
-    Step& step = path_.back();
-    const PageView view = step.page.view();
+    PinnedPage page;
+    if (!pin(ref, page)) return;
+    const PageView view = page.view();
     if (!view.leaf()) {
-      step.index = view.child_index(key);
-      ref = view.child(step.index);
+      const std::size_t index = view.child_index(key);
+      ref = view.child(index);
+      path_.push_back({std::move(page), index});
       continue;
     }
+    leaf_page_ = std::move(page);
+    begin_leaf();
     bool equal = false;
-    step.index = view.lower_bound(key, equal);
-    if (step.index < view.count()) return show();
+    index_ = view.lower_bound(key, equal);
+    if (index_ < leaf_.count()) return show();
     // All of the leaf is below the key: the next one begins above it.
-    step.index = view.count() - 1;
-    return next();
+    return next_leaf();
   }
 }
 
-void TreeCursor::next() {
-  valid_ = false;
-  if (!path_.empty() && path_.back().index + 1 < path_.back().page.view().count()) {
-    ++path_.back().index;
-    return show();
-  }
+void TreeCursor::next_leaf() {
+  position_.valid = false;
   while (!path_.empty() && path_.back().index + 1 >= path_.back().page.view().count()) {
     path_.pop_back();
   }
   if (path_.empty()) return;
-  ++path_.back().index;
-  if (descend(path_.back().page.view().child(path_.back().index), false)) show();
+  Step& step = path_.back();
+  ++step.index;
+  const PageView parent = step.page.view();
+  const PageRef ref = parent.child(step.index);
+  // The one behind it will be wanted soon.
+  if (step.index + 1 < parent.count()) {
+    tree_->space_.pool.prefetch(parent.child(step.index + 1).page);
+  }
+  if (descend(ref, false)) show();
 }
 
-void TreeCursor::prev() {
-  valid_ = false;
-  if (!path_.empty() && path_.back().index > 0) {
-    --path_.back().index;
-    return show();
-  }
+void TreeCursor::previous_leaf() {
+  position_.valid = false;
   while (!path_.empty() && path_.back().index == 0) path_.pop_back();
   if (path_.empty()) return;
-  --path_.back().index;
-  if (descend(path_.back().page.view().child(path_.back().index), true)) show();
+  Step& step = path_.back();
+  --step.index;
+  const PageView parent = step.page.view();
+  const PageRef ref = parent.child(step.index);
+  if (step.index > 0) tree_->space_.pool.prefetch(parent.child(step.index - 1).page);
+  if (descend(ref, true)) show();
 }
 
-Result<std::string_view> TreeCursor::value() {
-  if (cell_.kind != CellKind::reference) return cell_.data;
-  auto status = tree_->read_value(decode_value_ref(as_bytes(cell_.data).data()), scratch_);
+Result<std::string_view> TreeCursor::load_value() {
+  auto status = tree_->read_value(decode_value_ref(as_bytes(position_.data).data()), scratch_);
   if (!status) {
     error_ = status.error();
     return std::unexpected(std::move(status).error());

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <deque>
 #include <map>
 #include <random>
 #include <string>
@@ -300,7 +301,7 @@ TEST(PagePool, reads_a_tree_far_larger_than_itself_with_many_cursors) {
   }
   const auto tree = fixture.build(model);
   ASSERT_GT(tree->info().pages(), 4 * fixture.pool.frames());
-  std::vector<TreeCursor> cursors;
+  std::deque<TreeCursor> cursors;
   for (int i = 0; i < 100; ++i) {
     cursors.emplace_back(tree);
     cursors.back().seek("key" + std::to_string(i * 397));
