@@ -75,6 +75,14 @@ std::vector<Setting> lmdb_settings(DurabilityClass durability) {
        "LMDB's default: pages are zeroed, so that no stale memory reaches the file",
        manual,
        {"on", "off"}},
+      {"append",
+       "auto",
+       "auto: MDB_APPEND for an atomic batch whose keys ascend and lie behind all others, as a "
+       "sorted bulk load has them: no search for the place of a key (a third of the CPU time of a "
+       "million puts here, pages are as full without). Every batch is looked at, so nothing needs "
+       "to be declared; single puts and batches in any other order go without",
+       "lmdb.h 0.9.24, mdb_put on MDB_APPEND",
+       {"auto", "off"}},
       {"zero_copy_bytes",
        "16384",
        "values from this size on are handed out as a view into the map, every page touched, under "
@@ -105,6 +113,7 @@ Result<LmdbPlan> lmdb_plan(const Settings& settings, const OpenOptions& options)
   plan.map_bytes = (*map_bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
   plan.readers = *readers;
   plan.zero_copy_bytes = *zero_copy;
+  plan.append = settings.at("append") == "auto";
   // Read transactions belong to sessions, not to threads.
   plan.flags = MDB_NOTLS;
   if (writemap) plan.flags |= MDB_WRITEMAP;

@@ -16,6 +16,7 @@ struct LmdbPlan {
   std::uint64_t map_bytes = 0;
   std::uint64_t readers = 0;
   std::uint64_t zero_copy_bytes = 0;
+  bool append = true;  ///< MDB_APPEND for batches of ascending keys behind the last one
 };
 
 [[nodiscard]] std::vector<Setting> lmdb_settings(DurabilityClass durability);

@@ -173,17 +173,7 @@ int LmdbSession::write_once(std::span<const Mutation> mutations, bool commit) {
   MDB_txn* transaction = nullptr;
   int code = mdb_txn_begin(store_.env_, nullptr, 0, &transaction);
   if (code != MDB_SUCCESS) return code;
-  for (const Mutation& mutation : mutations) {
-    StoredKey key(mutation.key, store_.u64_);
-    if (mutation.kind == Mutation::Kind::put) {
-      MDB_val value = view_of(mutation.value);
-      code = mdb_put(transaction, store_.table_, key.get(), &value, 0);
-    } else {
-      code = mdb_del(transaction, store_.table_, key.get(), nullptr);
-      if (code == MDB_NOTFOUND) code = MDB_SUCCESS;
-    }
-    if (code != MDB_SUCCESS) break;
-  }
+  code = lmdb_apply(transaction, store_.table_, mutations, store_.u64_, store_.plan_.append);
   if (code != MDB_SUCCESS || !commit) {
     mdb_txn_abort(transaction);
     return code;
@@ -424,6 +414,7 @@ Result<Settings> LmdbStore::effective_settings() {
   settings["mapasync"] = on(MDB_MAPASYNC);
   settings["read_ahead"] = (flags & MDB_NORDAHEAD) != 0 ? "off" : "on";
   settings["meminit"] = (flags & MDB_NOMEMINIT) != 0 ? "off" : "on";
+  settings["append"] = plan_.append ? "auto" : "off";  // no flag of the environment: the adapter's
   settings["notls"] = on(MDB_NOTLS);
   settings["map_bytes"] = std::to_string(bytes);
   settings["max_readers"] = std::to_string(readers);

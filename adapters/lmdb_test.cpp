@@ -1,7 +1,10 @@
 // LMDB's map: it grows under everybody's feet, and nobody notices.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
+#include <map>
 #include <thread>
 
 #include "adapters/lmdb_map_gate.h"
@@ -112,6 +115,72 @@ TEST(LmdbMapGate, runs_the_change_only_when_nobody_is_inside) {
   EXPECT_EQ(changes, 2);
   slot.enter();  // the gate is open again after a refusal
   slot.leave();
+}
+
+class LmdbAppend : public ::testing::TestWithParam<KeyKind> {
+ protected:
+  /// Puts the keys [from, to) in one batch, ascending or the other way round.
+  static Status put_range(Session& session, std::uint64_t from, std::uint64_t to, bool ascending) {
+    std::vector<std::string> keys;
+    for (std::uint64_t n = from; n < to; ++n) keys.push_back(key_of(GetParam(), n));
+    if (!ascending) std::ranges::reverse(keys);
+    std::vector<Mutation> batch;
+    for (const std::string& key : keys) batch.push_back({Mutation::Kind::put, key, key});
+    return session.apply(batch);
+  }
+  static std::unique_ptr<Store> open(const FreshDirectory& directory, const std::string& append) {
+    OpenOptions options;
+    options.directory = directory.path();
+    options.durability = DurabilityClass::process;
+    options.key_kind = GetParam();
+    options.settings = {{"append", append}};
+    return open_store("lmdb", options);
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Keys, LmdbAppend, ::testing::Values(KeyKind::bytes, KeyKind::u64));
+
+TEST_P(LmdbAppend, appends_a_sorted_load) {
+  std::map<std::string, double> pages;
+  for (const std::string append : {"auto", "off"}) {
+    const FreshDirectory directory;
+    const std::unique_ptr<Store> store = open(directory, append);
+    EXPECT_EQ(store->effective_settings().value().at("append"), append);
+    std::unique_ptr<Session> session = new_session(*store);
+    for (std::uint64_t n = 0; n < 20'000; n += 1'000) {
+      ASSERT_TRUE(ok(put_range(*session, n, n + 1'000, true)));
+    }
+    pages[append] = store->counters().at("ms_leaf_pages");
+    Collector all;
+    EXPECT_EQ(session->scan({}, all).value(), 20'000U);
+    session.reset();
+    EXPECT_TRUE(ok(store->close()));
+  }
+  EXPECT_LT(pages["auto"], pages["off"]) << "appending fills each page to the last entry";
+}
+
+TEST_P(LmdbAppend, leaves_batches_in_any_other_order_as_they_were) {
+  const FreshDirectory directory;
+  const std::unique_ptr<Store> store = open(directory, "auto");
+  std::unique_ptr<Session> session = new_session(*store);
+  ASSERT_TRUE(ok(put_range(*session, 500, 600, true)));
+  ASSERT_TRUE(ok(put_range(*session, 0, 100, true)));     // before the others
+  ASSERT_TRUE(ok(put_range(*session, 550, 700, true)));   // over the last ones
+  ASSERT_TRUE(ok(put_range(*session, 700, 800, false)));  // descending
+  ASSERT_TRUE(ok(put_range(*session, 799, 801, true)));   // from the last one on
+  const std::string twice = key_of(GetParam(), 900);
+  const std::array<Mutation, 3> mixed{{{Mutation::Kind::put, twice, "a"},
+                                       {Mutation::Kind::put, twice, "b"},
+                                       {Mutation::Kind::erase, twice}}};
+  ASSERT_TRUE(ok(session->apply({mixed.data(), 2})));
+  EXPECT_EQ(read(*session, twice), "b");
+  ASSERT_TRUE(ok(session->apply(mixed)));
+  EXPECT_EQ(read(*session, twice), "(none)");
+  Collector all;
+  EXPECT_EQ(session->scan({}, all).value(), 401U);
+  for (const auto& [key, value] : all.entries) EXPECT_EQ(key, value);
+  session.reset();
+  EXPECT_TRUE(ok(store->close()));
 }
 
 }  // namespace

@@ -42,4 +42,47 @@ Error lmdb_error(std::string_view what, int code, const std::string& where) {
   return error;
 }
 
+namespace {
+
+/// Whether `mutations` are puts in strictly ascending order behind the last key of the table. (A
+/// u64 key is handed over big-endian, so the order of the bytes is the order of both kinds.)
+bool go_behind_all(MDB_txn* transaction, MDB_dbi table, std::span<const Mutation> mutations,
+                   bool u64) {
+  if (mutations.size() < 2) return false;
+  for (std::size_t at = 0; at < mutations.size(); ++at) {
+    if (mutations[at].kind != Mutation::Kind::put) return false;
+    if (at > 0 && mutations[at].key <= mutations[at - 1].key) return false;
+  }
+  MDB_cursor* cursor = nullptr;
+  if (mdb_cursor_open(transaction, table, &cursor) != MDB_SUCCESS) return false;
+  MDB_val last{};
+  MDB_val value{};
+  const int code = mdb_cursor_get(cursor, &last, &value, MDB_LAST);
+  const bool behind = code == MDB_NOTFOUND ||
+                      (code == MDB_SUCCESS && compare_key(last, mutations.front().key, u64) < 0);
+  mdb_cursor_close(cursor);
+  return behind;
+}
+
+}  // namespace
+
+int lmdb_apply(MDB_txn* transaction, MDB_dbi table, std::span<const Mutation> mutations, bool u64,
+               bool may_append) {
+  const unsigned flags =
+      may_append && go_behind_all(transaction, table, mutations, u64) ? MDB_APPEND : 0U;
+  for (const Mutation& mutation : mutations) {
+    StoredKey key(mutation.key, u64);
+    int code = MDB_SUCCESS;
+    if (mutation.kind == Mutation::Kind::put) {
+      MDB_val value = view_of(mutation.value);
+      code = mdb_put(transaction, table, key.get(), &value, flags);
+    } else {
+      code = mdb_del(transaction, table, key.get(), nullptr);
+      if (code == MDB_NOTFOUND) code = MDB_SUCCESS;
+    }
+    if (code != MDB_SUCCESS) return code;
+  }
+  return MDB_SUCCESS;
+}
+
 }  // namespace assay

@@ -7,10 +7,12 @@
 
 #include <cstdint>
 #include <cstring>
+#include <span>
 #include <string>
 #include <string_view>
 
 #include "adapters/result.h"
+#include "adapters/store.h"
 
 namespace assay {
 
@@ -24,6 +26,11 @@ inline MDB_val view_of(std::string_view text) {
 inline std::string_view text_of(const MDB_val& value) {
   return {static_cast<const char*>(value.mv_data), value.mv_size};
 }
+
+/// Makes `mutations` in `transaction`; MDB_SUCCESS or the code of the call that failed. With
+/// `may_append` a batch of puts in ascending order behind the last key of the table is appended.
+[[nodiscard]] int lmdb_apply(MDB_txn* transaction, MDB_dbi table,
+                             std::span<const Mutation> mutations, bool u64, bool may_append);
 
 /// A key as LMDB keeps it: bytes as they are, u64 in the machine's byte order (MDB_INTEGERKEY).
 class StoredKey {

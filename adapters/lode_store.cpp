@@ -276,10 +276,11 @@ Result<std::uint64_t> LodeSession::scan(const ScanRange& range, ScanSink& sink) 
 // ---- store ----
 
 Result<Settings> LodeStore::effective_settings() {
-  const lode::Options& options = plan_.options;
+  // The durability is an argument of every commit, so the adapter alone can tell it.
+  const lode::Options options = engine_->options();
   Settings settings;
   settings["durability"] = durability_name(plan_.durability);
-  settings["log_method"] = lode::to_string(engine_->log_method());
+  settings["log_method"] = lode::to_string(*options.log_method);
   settings["log_segment_bytes"] = std::to_string(options.log_segment_bytes);
   settings["cache_bytes"] = std::to_string(options.cache_bytes);
   settings["overlay_bytes"] = std::to_string(options.overlay_bytes);

@@ -238,6 +238,31 @@ Result<std::unique_ptr<RawLog>> RawLog::open(const Options& options, bool fresh)
   return log;
 }
 
+Result<RawLog::InForce> RawLog::in_force() const {
+  const Segment& segment = segments_[current_ - 1];
+  const int flags = ::fcntl(segment.write, F_GETFL);
+  if (flags < 0)
+    return fail(
+        system_error("raw-file: cannot ask for a segment's flags", errno).at(path(current_)));
+  InForce in_force;
+  const bool direct = (flags & O_DIRECT) != 0;
+  const bool synchronous = (flags & O_DSYNC) != 0;
+  in_force.open_flags = direct && synchronous ? "O_DIRECT|O_DSYNC"
+                        : direct              ? "O_DIRECT"
+                        : synchronous         ? "O_DSYNC"
+                                              : "none";
+  // No flag tells a write that a sync call follows from one that is left alone.
+  in_force.method = direct        ? RawMethod::odirect_dsync
+                    : synchronous ? RawMethod::odsync
+                    : synced()    ? RawMethod::fdatasync
+                                  : RawMethod::none;
+  in_force.segment_bytes = segment.bytes;
+  for (const Segment& each : segments_) {
+    if (synced()) in_force.prepared_bytes += file_bytes(each.read);
+  }
+  return in_force;
+}
+
 RawLog::~RawLog() {
   static_cast<void>(close());
 }

@@ -105,6 +105,16 @@ class RawLog {
   [[nodiscard]] const Counters& counters() const { return counters_; }
   [[nodiscard]] RawMethod method() const { return options_.method; }
 
+  /// What is in force, asked of the open files: fcntl(2) of the handle that is written through,
+  /// the header of its segment, and the sizes of all segments.
+  struct InForce {
+    RawMethod method = RawMethod::none;
+    std::string open_flags;  ///< "O_DIRECT|O_DSYNC", "none"
+    std::uint64_t segment_bytes = 0;
+    std::uint64_t prepared_bytes = 0;  ///< written with zeros so far, what is used included
+  };
+  [[nodiscard]] Result<InForce> in_force() const;
+
  private:
   explicit RawLog(Options options) : options_(std::move(options)) {}
 

@@ -287,10 +287,14 @@ std::map<std::string, double> RawFileStore::counters() const {
 }
 
 Result<Settings> RawFileStore::effective_settings() {
+  const std::scoped_lock lock(log_mutex_);
+  const Result<RawLog::InForce> in_force = log_->in_force();
+  if (!in_force) return std::unexpected(in_force.error());
   Settings settings;
-  settings["method"] = to_string(log_->method());
-  settings["segment_bytes"] = std::to_string(options_.segment_bytes);
-  settings["prepare_bytes"] = std::to_string(options_.prepare_bytes);
+  settings["method"] = to_string(in_force->method);
+  settings["open_flags"] = in_force->open_flags;
+  settings["segment_bytes"] = std::to_string(in_force->segment_bytes);
+  settings["prepare_bytes"] = std::to_string(in_force->prepared_bytes);
   return settings;
 }
 

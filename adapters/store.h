@@ -70,6 +70,7 @@ struct OpenOptions {
   KeyKind key_kind = KeyKind::bytes;
   std::uint64_t memory_bytes = std::uint64_t{256} << 20;  ///< budget for the store's own caches
   std::uint64_t expected_bytes = 0;  ///< hint: keys and values to be stored, 0 = unknown
+  std::uint64_t value_bytes = 0;     ///< hint: the usual size of a value, 0 = unknown
 };
 
 struct Mutation {

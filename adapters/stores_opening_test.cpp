@@ -138,6 +138,38 @@ TEST(StoreSettings, read_back_what_rocksdb_made_of_them) {
       "0");
 }
 
+// The file was made with another segment size and is opened with another method than asked before:
+// what is read back is what the files and handles say, not what this opening asks for.
+TEST(StoreSettings, are_read_back_from_raw_files_handles_and_files) {
+  const FreshDirectory directory;
+  OpenOptions options = options_for(directory, kPower);
+  options.settings = {
+      {"method", "fdatasync"}, {"segment_bytes", "65536"}, {"prepare_bytes", "131072"}};
+  std::unique_ptr<Store> store = open_store("raw-file", options);
+  Settings settings = store->effective_settings().value();
+  EXPECT_EQ(settings.at("method"), "fdatasync");
+  EXPECT_EQ(settings.at("open_flags"), "none");
+  EXPECT_EQ(settings.at("segment_bytes"), "65536");
+  EXPECT_EQ(settings.at("prepare_bytes"), "131072");
+  ASSERT_TRUE(ok(store->close()));
+  options.settings = {
+      {"method", "odsync"}, {"segment_bytes", "1048576"}, {"prepare_bytes", "8388608"}};
+  store = open_store("raw-file", options);
+  settings = store->effective_settings().value();
+  EXPECT_EQ(settings.at("method"), "odsync");
+  EXPECT_EQ(settings.at("open_flags"), "O_DSYNC");
+  EXPECT_EQ(settings.at("segment_bytes"), "65536");
+  EXPECT_EQ(settings.at("prepare_bytes"), "131072");
+  EXPECT_TRUE(ok(store->close()));
+}
+
+TEST(StoreSettings, are_read_back_from_the_open_lode) {
+  const Settings settings =
+      effective("lode", kPower, {{"log_segment_bytes", "10000"}, {"log_method", "dsync"}});
+  EXPECT_EQ(settings.at("log_segment_bytes"), "8192") << "whole blocks of 4096 bytes";
+  EXPECT_EQ(settings.at("log_method"), "dsync");
+}
+
 TEST(StoreSettings, give_lmdb_read_ahead_only_where_the_data_fit_in_memory) {
   const FreshDirectory directory;
   OpenOptions options = options_for(directory, kProcess);

@@ -386,6 +386,15 @@ TEST(NullStore, accepts_everything_and_keeps_nothing) {
   EXPECT_EQ(session->scan({}, collector).value(), 0U);
 }
 
+TEST(NullStore, answers_every_get_with_a_value_of_the_declared_size) {
+  OpenOptions options;
+  options.value_bytes = 100;
+  const std::unique_ptr<Store> store = open_store("null", options);
+  const std::unique_ptr<Session> session = new_session(*store);
+  EXPECT_EQ(read(*session, "any").size(), 100U);
+  EXPECT_EQ(read(*session, "other").size(), 100U);
+}
+
 TEST(Registry, names_the_nearest_store) {
   const auto names = store_names();
   for (const char* name : {"sqlite", "rocksdb", "lmdb", "raw-file", "null"}) {
