@@ -41,8 +41,12 @@ class MemorySession final : public Session {
     return {};
   }
   Status rollback(std::span<const Mutation>) override { return {}; }
-  Result<std::uint64_t> scan(const ScanRange&, ScanSink& sink) override {
-    std::vector<std::pair<std::string, std::string>> seen(entries.begin(), entries.end());
+  /// Forward scans without a limit; that is what a check of contents needs.
+  Result<std::uint64_t> scan(const ScanRange& range, ScanSink& sink) override {
+    const auto from =
+        range.from_start ? entries.begin() : entries.lower_bound(std::string(range.first));
+    const auto to = range.to_end ? entries.end() : entries.upper_bound(std::string(range.last));
+    std::vector<std::pair<std::string, std::string>> seen(from, to);
     if (scan_fault) scan_fault(seen);
     for (const auto& [key, value] : seen) {
       if (!sink.entry(key, value)) break;

@@ -56,17 +56,42 @@ std::string value_fault(const ValueCodec& values, std::uint64_t index, std::size
 
 }  // namespace
 
-/// State of one check; the sink of its scan.
+/// State of one check; the sink of its scans.
 class Model::Checker final : public ScanSink {
  public:
   explicit Checker(const Model& model)
-      : model_(model),
-        keys_(model.workload_.keys, model.seed_),
-        values_(model.workload_.values, model.seed_) {
-    for (const Region& region : model.regions_) seen_.emplace_back(region.versions.size());
+      : keys_(model.workload_.keys, model.seed_),
+        values_(model.workload_.values, model.seed_),
+        declared_(model.workload_.keys.count) {}
+
+  /// Reads the part of the store that belongs to `range` and compares it.
+  Status read(Range& range, Session& session, bool ordered) {
+    range_ = &range;
+    foreign_seen_.clear();
+    if (ordered) {
+      ScanRange part;
+      part.from_start = range.lower.empty();
+      part.first = range.lower;
+      part.to_end = range.upper.empty();
+      part.last = range.upper;
+      const Result<std::uint64_t> visited = session.scan(part, *this);
+      if (!visited) return std::unexpected(visited.error());
+    } else {
+      ASSAY_TRY(get_all(session));
+    }
+    add_lost();
+    check_.expected_entries += range.entries();
+    return {};
   }
 
   bool entry(std::string_view key, std::string_view value) override {
+    if (!range_->holds(key)) {
+      if (key != range_->upper) {  // both bounds of a scan belong to it
+        differ(fmt::format("the scan of a range showed key {}, which lies outside of it",
+                           shown_bytes(key)));
+      }
+      return true;
+    }
     ++check_.entries;
     found_.add(key, value);
     if (check_.entries > 1 && key <= last_key_) {
@@ -78,23 +103,7 @@ class Model::Checker final : public ScanSink {
     return true;
   }
 
-  Status get_all(Session& session) {
-    std::string key(keys_.size(), '\0');
-    for (const Region& region : model_.regions_) {
-      for (std::uint64_t at = 0; at < region.versions.size(); ++at) {
-        keys_.encode(region.first + at, key.data());
-        ASSAY_TRY(get(session, key));
-      }
-    }
-    for (const auto& foreign : model_.foreign_) {
-      if (!foreign_seen_.contains(foreign.first)) ASSAY_TRY(get(session, foreign.first));
-    }
-    return {};
-  }
-
   ModelCheck finish() {
-    add_lost();
-    check_.expected_entries = model_.entries();
     check_.digest = found_.hex();
     check_.expected_digest = expected_.hex();
     check_.ok = check_.first_difference.empty();
@@ -107,6 +116,20 @@ class Model::Checker final : public ScanSink {
  private:
   void differ(std::string sentence) {
     if (check_.first_difference.empty()) check_.first_difference = std::move(sentence);
+  }
+
+  Status get_all(Session& session) {
+    std::string key(keys_.size(), '\0');
+    Status failed;
+    range_->table.for_each([&](std::uint64_t index, std::uint32_t, bool) {
+      keys_.encode(index, key.data());
+      if (failed) failed = get(session, key);
+    });
+    ASSAY_TRY(std::move(failed));
+    for (const auto& foreign : range_->foreign) {
+      if (!foreign_seen_.contains(foreign.first)) ASSAY_TRY(get(session, foreign.first));
+    }
+    return {};
   }
 
   Status get(Session& session, std::string_view key) {
@@ -122,8 +145,8 @@ class Model::Checker final : public ScanSink {
 
   /// Compares an entry that was found with what the model has for its key.
   void look(std::string_view key, std::string_view value) {
-    const auto foreign = model_.foreign_.find(key);
-    if (foreign != model_.foreign_.end()) {
+    const auto foreign = range_->foreign.find(key);
+    if (foreign != range_->foreign.end()) {
       const Foreign& expected = foreign->second;
       if (!foreign_seen_.insert(foreign->first).second) return came_twice(key);
       return compare(key, expected.index, expected.version, expected.bytes, value);
@@ -134,18 +157,14 @@ class Model::Checker final : public ScanSink {
                          shown_bytes(key)));
       return;
     }
-    const std::uint32_t version = model_.version_of(index);
+    const std::uint32_t version = range_->table.version_of(index);
     if (version == 0) {
-      const bool known = index < model_.workload_.keys.count;
-      differ(fmt::format("key {} of index {} is there, but was {}", shown_bytes(key), index,
-                         known ? "deleted or not yet written" : "never written or was deleted"));
+      differ(fmt::format(
+          "key {} of index {} is there, but was {}", shown_bytes(key), index,
+          index < declared_ ? "deleted or not yet written" : "never written or was deleted"));
       return;
     }
-    const Region& region = *model_.region_of(index);
-    auto&& seen =
-        seen_[static_cast<std::size_t>(&region - model_.regions_.data())][index - region.first];
-    if (seen) return came_twice(key);
-    seen = true;
+    if (!range_->table.mark(index)) return came_twice(key);
     compare(key, index, version, values_.size(index, version), value);
   }
 
@@ -182,41 +201,31 @@ class Model::Checker final : public ScanSink {
 
   void add_lost() {
     std::string key(keys_.size(), '\0');
-    for (std::size_t at_region = 0; at_region < seen_.size(); ++at_region) {
-      const Region& region = model_.regions_[at_region];
-      for (std::uint64_t at = 0; at < region.versions.size(); ++at) {
-        const std::uint32_t version = region.versions[at];
-        if (version == 0 || seen_[at_region][at]) continue;
-        const std::uint64_t index = region.first + at;
-        keys_.encode(index, key.data());
-        add_one_lost(key, index, version, values_.size(index, version));
-      }
-    }
-    for (const auto& [name, foreign] : model_.foreign_) {
+    range_->table.for_each([&](std::uint64_t index, std::uint32_t version, bool found) {
+      if (version == 0 || found) return;
+      keys_.encode(index, key.data());
+      add_one_lost(key, index, version, values_.size(index, version));
+    });
+    for (const auto& [name, foreign] : range_->foreign) {
       if (foreign_seen_.contains(name)) continue;
       add_one_lost(name, foreign.index, foreign.version, foreign.bytes);
     }
   }
 
-  const Model& model_;
   KeyCodec keys_;
   ValueCodec values_;
+  std::uint64_t declared_;  ///< indices below it are those of a load
+  Range* range_ = nullptr;  ///< at work
   ModelCheck check_;
   EntryDigest found_;
   EntryDigest expected_;
-  std::vector<std::vector<bool>> seen_;  ///< by region
-  std::unordered_set<std::string_view> foreign_seen_;
+  std::unordered_set<std::string_view> foreign_seen_;  ///< of the range
   std::string last_key_;
 };
 
 Result<ModelCheck> Model::check(Session& session, bool ordered) const {
   Checker checker(*this);
-  if (ordered) {
-    const Result<std::uint64_t> visited = session.scan(ScanRange{}, checker);
-    if (!visited) return std::unexpected(visited.error());
-  } else {
-    ASSAY_TRY(checker.get_all(session));
-  }
+  ASSAY_TRY(for_each_range([&](Range& range) { return checker.read(range, session, ordered); }));
   return checker.finish();
 }
 

@@ -29,21 +29,22 @@ struct Trial {
     for (std::uint32_t thread = 0; thread < threads; ++thread) {
       streams.push_back(make_stream(workload, kSeed, phase, thread));
     }
-    Executed executed{phase, std::vector<std::uint64_t>(threads)};
+    Executed done{phase, std::vector<std::uint64_t>(threads)};
     bool more = true;
     while (more) {
       more = false;
       for (std::uint32_t thread = 0; thread < threads; ++thread) {
         Chunk chunk;
-        const std::uint64_t left = operations - executed.operations[thread];
+        const std::uint64_t left = operations - done.operations[thread];
         if (left == 0) continue;
         streams[thread]->fill(chunk, std::min<std::uint64_t>(7, left));
         for (const Operation& operation : chunk.operations) execute(operation, chunk, session);
-        executed.operations[thread] += chunk.operations.size();
+        done.operations[thread] += chunk.operations.size();
         more = more || !chunk.operations.empty();
       }
     }
-    model.apply(executed);
+    model.apply(done);
+    executed.push_back(done);
   }
   ModelCheck check(bool ordered = true) {
     auto result = model.check(session, ordered);
@@ -58,6 +59,7 @@ struct Trial {
 
   Workload workload;
   MemorySession session;
+  std::vector<Executed> executed;
   Model model;
   KeyCodec keys;
 };
@@ -237,6 +239,95 @@ TEST(Model, finds_and_names_every_planted_fault) {
       }
     }
   }
+}
+
+/// The same workload over keys of every form.
+std::string with_keys(const std::string& keys) {
+  std::string text = kMixed;
+  const std::string declared = "count = 1000\n";
+  return text.replace(text.find(declared), declared.size(), keys);
+}
+
+TEST(Model, says_the_same_in_many_ranges_as_in_one) {
+  for (const char* keys : {"count = 1000\n", "count = 1000\norder = \"ordered\"\n",
+                           "count = 1000\nkind = \"bytes\"\nbytes = 20\nprefix = \"user\"\n",
+                           "count = 1000\nkind = \"bytes\"\nbytes = 9\norder = \"ordered\"\n"}) {
+    std::vector<const Fault*> faults{nullptr};
+    for (const Fault& fault : kFaults)
+      if (std::string_view(fault.name).find("scan") == std::string_view::npos)
+        faults.push_back(&fault);
+    for (const Fault* fault : faults) {
+      Trial trial(with_keys(keys));
+      trial.run(0);
+      trial.run(1, 400);
+      trial.run(2);
+      Model ranges(trial.workload, kSeed, 3500);  // 192 keys a range
+      for (const Executed& executed : trial.executed) ranges.apply(executed);
+      EXPECT_EQ(ranges.entries(), trial.session.entries.size());
+      if (fault != nullptr) {
+        for (const std::uint64_t index : {5U, 6U, 7U}) {  // some phase may have erased them
+          if (!trial.session.entries.contains(trial.key(index))) fault = nullptr;
+        }
+      }
+      if (fault != nullptr) fault->plant(trial);
+      for (const bool ordered : {true, false}) {
+        if (!ordered && fault != nullptr && !fault->by_gets) continue;
+        const ModelCheck one = trial.check(ordered);
+        const auto many = ranges.check(trial.session, ordered);
+        ASSERT_TRUE(many) << many.error().message();
+        EXPECT_EQ(many->ok, fault == nullptr) << many->first_difference;
+        EXPECT_EQ(many->ok, one.ok) << one.first_difference;
+        EXPECT_EQ(many->entries, one.entries);
+        EXPECT_EQ(many->expected_entries, one.expected_entries);
+        EXPECT_EQ(many->digest, one.digest);
+        EXPECT_EQ(many->expected_digest, one.expected_digest);
+        if (ordered) {
+          EXPECT_EQ(many->first_difference, one.first_difference);
+        }
+      }
+    }
+  }
+}
+
+TEST(Model, notices_a_scan_of_a_range_that_shows_keys_outside_of_it) {
+  Trial trial(kMixed);
+  trial.run(0);
+  Model ranges(trial.workload, kSeed, 300);
+  for (const Executed& executed : trial.executed) ranges.apply(executed);
+  const Entries all(trial.session.entries.begin(), trial.session.entries.end());
+  scan_of(trial, [all](Entries& entries) { entries = all; });
+  const auto check = ranges.check(trial.session, true);
+  ASSERT_TRUE(check);
+  EXPECT_FALSE(check->ok);
+  EXPECT_NE(check->first_difference.find("lies outside of it"), std::string::npos)
+      << check->first_difference;
+}
+
+TEST(VersionTable, takes_a_bounded_memory_whatever_the_number_of_keys) {
+  const VersionTable huge(100'000'000, Model::kTableBytes);
+  EXPECT_LE(huge.bytes(), std::size_t{16} << 20);
+  EXPECT_GE(huge.capacity(), 700'000U);
+  EXPECT_LT(VersionTable(100, Model::kTableBytes).bytes(), 10'000U);
+}
+
+TEST(VersionTable, holds_what_was_put_until_it_is_full) {
+  VersionTable table(1000, Model::kTableBytes);
+  ASSERT_GE(table.capacity(), 1000U);
+  for (std::uint64_t key = 0; key < table.capacity(); ++key)
+    ASSERT_TRUE(table.put(key * 1'000'003, static_cast<std::uint32_t>(key)));
+  EXPECT_FALSE(table.put(1, 1));
+  EXPECT_TRUE(table.put(1'000'003, 77));
+  EXPECT_EQ(table.version_of(1'000'003), 77U);
+  EXPECT_EQ(table.version_of(2'000'006), 2U);
+  EXPECT_EQ(table.version_of(1), 0U);
+  EXPECT_TRUE(table.mark(2'000'006));
+  EXPECT_FALSE(table.mark(2'000'006));
+  table.put_all_below(2'000'006, 5);
+  EXPECT_EQ(table.version_of(1'000'003), 5U);
+  EXPECT_EQ(table.version_of(2'000'006), 2U);
+  table.clear();
+  EXPECT_EQ(table.size(), 0U);
+  EXPECT_EQ(table.version_of(2'000'006), 0U);
 }
 
 TEST(Model, finds_a_stale_version) {

@@ -85,6 +85,7 @@ class EncodingStream final : public Stream {
     operation.due_ns = schedule_.open() ? schedule_.next() : 0;
     operation.value = {};
     operation.first_mutation = 0;
+    operation.version = logical_.version;
     if (logical_.batch.empty()) {
       operation.key = encode_key(logical_.index);
       const bool puts = is_write(logical_.kind) && logical_.kind != OpKind::erase;
@@ -149,6 +150,7 @@ class EncodingStream final : public Stream {
                                 .key = {next_byte, key_bytes},
                                 .value = {},
                                 .first_mutation = 0,
+                                .version = point.version,
                                 .index = point.index,
                                 .due_ns = 0};
       next_byte += key_bytes;

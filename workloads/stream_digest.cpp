@@ -1,10 +1,11 @@
+#include "workloads/stream_digest.h"
+
 #include <string>
 
 #include <fmt/format.h>
 #include <xxhash.h>
 
 #include "workloads/operation_source.h"
-#include "workloads/stream.h"
 #include "workloads/trace_file.h"
 
 namespace assay {
@@ -28,54 +29,127 @@ class Digest {
   XXH3_state_t* state_;
 };
 
-void add_operation(Digest& digest, const LogicalOperation& operation, const ValueCodec& values) {
-  digest.add(static_cast<std::uint64_t>(operation.kind) | (std::uint64_t{operation.entries} << 8));
-  digest.add(operation.index);
-  if (operation.version == 0) return;
-  digest.add(operation.version);
-  if (operation.batch.empty()) digest.add(values.size(operation.index, operation.version));
+/// Stands for the index of a key that is none of the workload's.
+constexpr std::uint64_t kNoIndex = ~std::uint64_t{0};
+
+std::uint64_t hash_of(std::string_view key) {
+  return XXH3_64bits(key.data(), key.size());
+}
+
+/// The prefix of one thread: the words of each operation, and where the prefix ends. `key` is the
+/// index of a key, in a trace the hash of its bytes.
+class PrefixDigest {
+ public:
+  [[nodiscard]] bool full() const {
+    return operations_ >= kDigestOperations || keys_ >= kDigestKeys;
+  }
+  void begin(OpKind kind, std::uint32_t entries, std::uint64_t key, std::uint32_t version) {
+    ++operations_;
+    words_.add(static_cast<std::uint64_t>(kind) | (std::uint64_t{entries} << 8));
+    add_key(key);
+    words_.add(version);
+  }
+  void add_key(std::uint64_t key) {
+    ++keys_;
+    words_.add(key);
+  }
+  void add_size(std::uint64_t bytes) { words_.add(bytes); }
+  [[nodiscard]] std::uint64_t operations() const { return operations_; }
+  [[nodiscard]] StreamPrefix prefix() const { return {operations_, words_.hex()}; }
+
+ private:
+  Digest words_;
+  std::uint64_t operations_ = 0;
+  std::uint64_t keys_ = 0;
+};
+
+void add_logical(PrefixDigest& digest, const LogicalOperation& operation,
+                 const ValueCodec& values) {
+  digest.begin(operation.kind, operation.entries, operation.index, operation.version);
   for (const std::uint64_t index : operation.batch) {
-    digest.add(index);
-    digest.add(values.size(index, operation.version));
+    digest.add_key(index);
+    digest.add_size(values.size(index, operation.version));
   }
+  if (operation.batch.empty() && operation.version != 0)
+    digest.add_size(values.size(operation.index, operation.version));
 }
 
-std::uint64_t add_trace(Digest& digest, TraceSource source, std::uint64_t operations) {
+StreamPrefix prefix_of_trace(TraceSource source, std::uint64_t operations) {
+  PrefixDigest digest;
   TraceOperation operation;
-  std::uint64_t done = 0;
-  for (; done < operations && source.next(operation); ++done) {
+  while (!digest.full() && digest.operations() < operations && source.next(operation)) {
     const TraceLine& line = operation.line;
-    digest.add(static_cast<std::uint64_t>(line.kind) | (std::uint64_t{line.entries} << 8));
-    digest.add(XXH3_64bits(line.key.data(), line.key.size()));
-    digest.add(operation.version);
-    digest.add(line.value_bytes);
+    digest.begin(line.kind, line.entries, hash_of(line.key), operation.version);
+    if (operation.version != 0) digest.add_size(line.value_bytes);
   }
-  return done;
-}
-
-std::uint64_t add_source(Digest& digest, OperationSource& source, const ValueCodec& values,
-                         std::uint64_t operations) {
-  LogicalOperation operation;
-  std::uint64_t done = 0;
-  for (; done < operations && source.next(operation); ++done) {
-    add_operation(digest, operation, values);
-  }
-  return done;
+  return digest.prefix();
 }
 
 }  // namespace
 
-std::string stream_digest(const Workload& workload, std::uint64_t seed, std::uint64_t operations) {
-  Digest digest;
+struct ExecutedDigest::State {
+  State(const Workload& workload, std::uint64_t seed, bool replays)
+      : keys(workload.keys, seed), trace(replays) {}
+
+  [[nodiscard]] std::uint64_t key_of(std::string_view bytes) const {
+    if (trace) return hash_of(bytes);
+    std::uint64_t index = 0;
+    return keys.decode_declared(bytes, index) ? index : kNoIndex;
+  }
+
+  KeyCodec keys;
+  bool trace;
+  PrefixDigest digest;
+};
+
+ExecutedDigest::ExecutedDigest(const Workload& workload, std::uint64_t seed, std::size_t phase)
+    : state_(std::make_unique<State>(workload, seed, !workload.phases.at(phase).trace.empty())) {}
+ExecutedDigest::~ExecutedDigest() = default;
+ExecutedDigest::ExecutedDigest(ExecutedDigest&&) noexcept = default;
+
+void ExecutedDigest::add(const Chunk& chunk, std::size_t from, std::size_t to) {
+  State& state = *state_;
+  for (std::size_t at = from; at < to && !full_; ++at) {
+    const Operation& operation = chunk.operations[at];
+    state.digest.begin(operation.kind, operation.entries, state.key_of(operation.key),
+                       operation.version);
+    const bool batch = operation.kind == OpKind::batch || operation.kind == OpKind::rollback;
+    for (std::uint32_t entry = 0; batch && entry < operation.entries; ++entry) {
+      const Mutation& mutation = chunk.mutations[operation.first_mutation + entry];
+      state.digest.add_key(state.key_of(mutation.key));
+      state.digest.add_size(mutation.value.size());
+    }
+    if (!batch && operation.version != 0) state.digest.add_size(operation.value.size());
+    full_ = state.digest.full();
+  }
+}
+
+StreamPrefix ExecutedDigest::prefix() const {
+  return state_->digest.prefix();
+}
+
+StreamPrefix expected_prefix(const Workload& workload, std::uint64_t seed, std::size_t phase,
+                             std::uint32_t thread, std::uint64_t executed) {
+  if (!workload.phases.at(phase).trace.empty())
+    return prefix_of_trace(TraceSource(workload, seed, phase, thread), executed);
+  const auto source = make_source(workload, seed, phase, thread);
   const ValueCodec values(workload.values, seed);
+  PrefixDigest digest;
+  LogicalOperation operation;
+  while (!digest.full() && digest.operations() < executed && source->next(operation))
+    add_logical(digest, operation, values);
+  return digest.prefix();
+}
+
+std::string stream_digest(const Workload& workload, std::uint64_t seed) {
+  Digest digest;
   for (std::size_t phase = 0; phase < workload.phases.size(); ++phase) {
     const std::uint32_t threads = thread_count(workload.phases[phase]);
     digest.add(threads);
     for (std::uint32_t thread = 0; thread < threads; ++thread) {
-      const bool trace = !workload.phases[phase].trace.empty();
-      digest.add(trace ? add_trace(digest, TraceSource(workload, seed, phase, thread), operations)
-                       : add_source(digest, *make_source(workload, seed, phase, thread), values,
-                                    operations));
+      const StreamPrefix prefix = expected_prefix(workload, seed, phase, thread, kEndless);
+      digest.add(prefix.operations);
+      digest.add(hash_of(prefix.digest));
     }
   }
   return digest.hex();

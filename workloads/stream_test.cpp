@@ -345,13 +345,12 @@ TEST(Stream, its_digest_depends_on_workload_and_seed_and_not_on_the_encoding) {
   other = workload;
   other.phases[1].roles[0].mix[0] += 0.01;
   EXPECT_NE(stream_digest(other, 7), stream_digest(workload, 7));
-  EXPECT_NE(stream_digest(workload, 7, 100), stream_digest(workload, 7, 101));
 }
 
 TEST(Stream, digests_stay_as_they_are) {
   // A change here makes recorded experiments incomparable with new ones: change it knowingly.
-  EXPECT_EQ(stream_digest(declared(role("mix = { read = 1, update = 1 }")), 1, 1000),
-            "d382781ee47b267e67e5a83424d91462");
+  EXPECT_EQ(stream_digest(declared(role("mix = { read = 1, update = 1 }")), 1),
+            "bb5731e58c8496cdcc9242b06ef245bc");
 }
 
 }  // namespace

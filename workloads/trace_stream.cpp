@@ -54,6 +54,7 @@ class TraceStream final : public Stream {
                           .key = {bytes, line.key.size()},
                           .value = {value, value_bytes},
                           .first_mutation = 0,
+                          .version = next_.version,
                           .index = next_.index,
                           .due_ns = speed_ > 0.0 ? static_cast<std::uint64_t>(
                                                        static_cast<double>(since_us) * 1e3 / speed_)

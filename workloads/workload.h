@@ -149,6 +149,9 @@ struct Phase {
   WarmUp warm_up;
   CachePolicy cache = CachePolicy::as_is;
   double max_resident = 0.02;  ///< cold: largest share of the files that may still be cached
+  /// cold: as many bytes may be cached in any case. Opening a store brings in its first pages and
+  /// what it maps, whatever the size of the data.
+  std::uint64_t max_resident_bytes = 65'536;
   /// run: operations that one latency sample covers; its figure is their mean. kTimedBatchAuto:
   /// decided before the first trial. The operations themselves do not depend on it.
   std::uint32_t timed_batch = 1;
@@ -171,7 +174,8 @@ struct Workload {
   std::vector<Phase> phases;
   /// The phase whose throughput is the metric of a comparison. Default: the last timed run phase.
   std::string measured_phase;
-  std::uint64_t memory_bytes = std::uint64_t{256} << 20;  ///< every arm's budget
+  std::uint64_t memory_bytes = std::uint64_t{256} << 20;  ///< every arm's budget,
+                                                          ///< the page cache included
   bool best_effort = false;  ///< a root-only step that cannot be done is recorded, not an error
   bool operator==(const Workload&) const = default;
 };

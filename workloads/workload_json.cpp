@@ -109,6 +109,7 @@ nlohmann::json phase_json(const Phase& phase) {
   json["cache"] = spelling_of(kCachePolicies, phase.cache);
   if (phase.cache == CachePolicy::cold || phase.cache == CachePolicy::cold_files) {
     json["max_resident"] = phase.max_resident;
+    json["max_resident_bytes"] = phase.max_resident_bytes;
   }
   if (!phase.trace.empty()) return trace_json(phase, std::move(json));
   if (phase.operations > 0) json["operations"] = phase.operations;

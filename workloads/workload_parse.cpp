@@ -316,8 +316,12 @@ void read_trace(TomlTable& table, const KeySpec& keys, const std::string& folder
 void read_cache(TomlTable& table, Phase& phase) {
   phase.cache = table.choice("cache", CachePolicy::as_is, kCachePolicies);
   const bool cold = phase.cache == CachePolicy::cold || phase.cache == CachePolicy::cold_files;
-  only_for(table, "max_resident", cold, "cache \"cold\" and \"cold-files\"");
+  for (const auto* key : {"max_resident", "max_resident_bytes"}) {
+    only_for(table, key, cold, "cache \"cold\" and \"cold-files\"");
+  }
   if (cold) phase.max_resident = table.number("max_resident", phase.max_resident, 0.0, 1.0);
+  if (cold)
+    phase.max_resident_bytes = table.integer("max_resident_bytes", phase.max_resident_bytes);
   if (cold && phase.warm_up.policy != WarmUpPolicy::none) {
     table.reject("cache", "a warm-up would warm the cache that is to be cold",
                  "leave [phases.warm_up] out or use cache = \"as-is\"");
@@ -394,8 +398,8 @@ Phase read_phase(TomlTable& table, const Workload& workload, const std::string& 
   for (const auto* key : {"load_order", "load_batch", "load_threads"}) {
     only_for(table, key, load, "load phases");
   }
-  for (const auto* key : {"operations", "duration_ms", "warm_up", "cache", "max_resident", "roles",
-                          "trace", "timed_batch"}) {
+  for (const auto* key : {"operations", "duration_ms", "warm_up", "cache", "max_resident",
+                          "max_resident_bytes", "roles", "trace", "timed_batch"}) {
     only_for(table, key, run, "run phases");
   }
   only_for(table, "how", phase.kind == PhaseKind::restart, "restart phases");

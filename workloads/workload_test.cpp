@@ -281,6 +281,7 @@ operations = 5
 timed_batch = 20
 cache = "cold"
 max_resident = 0.1
+max_resident_bytes = 5000
 [[phases.roles]]
 mix = { read = 1 }
 distribution = { kind = "hot-prefix" }
