@@ -143,6 +143,7 @@ StreamPrefix expected_prefix(const Workload& workload, std::uint64_t seed, std::
 
 std::string stream_digest(const Workload& workload, std::uint64_t seed) {
   Digest digest;
+  digest.add(kStreamVersion);  // the digest is over numbers, not over the bytes of values
   for (std::size_t phase = 0; phase < workload.phases.size(); ++phase) {
     const std::uint32_t threads = thread_count(workload.phases[phase]);
     digest.add(threads);
