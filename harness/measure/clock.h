@@ -40,11 +40,22 @@ extern const bool use_counter;
   return monotonic_raw_ns();
 }
 
+/// True when `after` lies before `before`. The counters of two CPUs may stand some ticks apart, and
+/// a thread may move between its two readings. Differences are taken modulo 2^64, so that a counter
+/// that wraps between the two is no step back.
+[[nodiscard]] constexpr bool clock_stepped_back(std::uint64_t before, std::uint64_t after) {
+  return (after - before) >> 63 != 0;
+}
+/// Ticks from `before` to `after`; 0 after a step back, never 2^64 less a few.
+[[nodiscard]] constexpr std::uint64_t ticks_between(std::uint64_t before, std::uint64_t after) {
+  return clock_stepped_back(before, after) ? 0 : after - before;
+}
+
 /// Conversion of tick differences, found once a process (takes about 2 ms the first time).
 class TickScale {
  public:
   static const TickScale& get();
-  /// Nanoseconds of a difference of ticks.
+  /// Nanoseconds of a difference of ticks (ticks_between).
   [[nodiscard]] std::uint64_t to_ns(std::uint64_t ticks) const {
     return static_cast<std::uint64_t>((static_cast<Wide>(ticks) * multiplier_) >> 32);
   }

@@ -118,7 +118,7 @@ Result<FlushPlausibility> probe_flush(const std::string& directory, std::uint64_
     block[i % block.size()] = static_cast<char>(i + 1);  // a new content each time
     const std::uint64_t start = ticks_now();
     ASSAY_TRY(write_and_sync(file.get(), block, directory));
-    times.push_back(scale.to_ns(ticks_now() - start));
+    times.push_back(scale.to_ns(ticks_between(start, ticks_now())));
   }
   std::ranges::sort(times);
   FlushPlausibility probe;

@@ -36,10 +36,12 @@ void read_all(const std::string& directory) {
 
 void measure(const std::string& directory, CacheFigures& figures) {
   const Result<Residency> found = residency(directory);
-  if (found)
+  if (found) {
     figures.resident_fraction = found->fraction();
-  else
+    figures.resident_bytes = found->resident_bytes;
+  } else {
     figures.why_unknown = found.error().message();
+  }
 }
 
 }  // namespace
@@ -71,21 +73,27 @@ Status drop_before_open(const Workload& workload, const Phase& phase, const std:
   return {};
 }
 
+bool within_limits(const Phase& phase, const CacheFigures& figures) {
+  return *figures.resident_fraction <= phase.max_resident ||
+         figures.resident_bytes <= phase.max_resident_bytes;
+}
+
 Status settle_cache(const Phase& phase, const std::string& directory, CacheFigures& figures) {
   if (phase.cache == CachePolicy::warm) read_all(directory);
   measure(directory, figures);
   if (!is_cold(phase.cache) || !figures.not_done.empty() || !figures.resident_fraction) return {};
-  if (*figures.resident_fraction > phase.max_resident) {
+  if (!within_limits(phase, figures)) {
     // Opening the store has read (recovery, checks): what it has not mapped can go once more.
     ASSAY_TRY(drop_files(directory));
     measure(directory, figures);
   }
-  if (*figures.resident_fraction <= phase.max_resident) return {};
+  if (within_limits(phase, figures)) return {};
   return fail(
       ErrorKind::void_experiment,
-      fmt::format("phase \"{}\" was to be cold, but {:.1f} % of the store's files were "
-                  "cached before its first operation (limit {:.1f} %)",
-                  phase.name, 100.0 * *figures.resident_fraction, 100.0 * phase.max_resident));
+      fmt::format("phase \"{}\" was to be cold, but {:.1f} % of the store's files ({} bytes) were "
+                  "cached before its first operation (limit {:.1f} % or {} bytes)",
+                  phase.name, 100.0 * *figures.resident_fraction, figures.resident_bytes,
+                  100.0 * phase.max_resident, phase.max_resident_bytes));
 }
 
 }  // namespace assay

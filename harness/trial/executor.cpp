@@ -70,8 +70,12 @@ std::uint64_t bytes_of(std::span<const Mutation> mutations) {
 
 }  // namespace
 
-Executor::Executor(Session& session, const KeyCodec& keys, const ValueCodec& values)
-    : session_(session), keys_(keys), values_(values) {}
+Executor::Executor(Session& session, const KeyCodec& keys, const ValueCodec& values,
+                   std::uint32_t timed_batch)
+    : session_(session), keys_(keys), values_(values), timed_batch_(timed_batch) {
+  ASSAY_CHECK(timed_batch_ >= 1 && timed_batch_ <= kTimedBatchMax,
+              "a plan that leaves the timed batch open has it decided before the first trial");
+}
 
 void Executor::reset_counts() {
   counts_ = {};
@@ -82,6 +86,14 @@ void Executor::reset_counts() {
 std::size_t Executor::execute(const Chunk& chunk, std::size_t from, std::size_t to,
                               const std::atomic<std::uint64_t>& deadline_ticks) {
   ASSAY_CHECK(to - from <= kChunkOperations, "more operations than there are places for stamps");
+  const std::size_t at = timed_batch_ == 1 ? execute_each(chunk, from, to, deadline_ticks)
+                                           : execute_batches(chunk, from, to, deadline_ticks);
+  counts_.operations += at - from;
+  return at;
+}
+
+std::size_t Executor::execute_each(const Chunk& chunk, std::size_t from, std::size_t to,
+                                   const std::atomic<std::uint64_t>& deadline_ticks) {
   const Operation* const operations = chunk.operations.data();
   std::uint64_t* stamp = stamps_.data();
   std::uint64_t now = ticks_now();
@@ -94,7 +106,26 @@ std::size_t Executor::execute(const Chunk& chunk, std::size_t from, std::size_t 
     *++stamp = now;
     ++at;
   }
-  counts_.operations += at - from;
+  counts_.store_ticks += ticks_between(stamps_[0], now);
+  return at;
+}
+
+std::size_t Executor::execute_batches(const Chunk& chunk, std::size_t from, std::size_t to,
+                                      const std::atomic<std::uint64_t>& deadline_ticks) {
+  const Operation* const operations = chunk.operations.data();
+  std::uint64_t* stamp = stamps_.data();
+  std::uint64_t now = ticks_now();
+  *stamp = now;
+  std::size_t at = from;
+  while (at < to && now < deadline_ticks.load(std::memory_order_relaxed)) {
+    const std::size_t end = std::min<std::size_t>(to, at + timed_batch_);
+    while (at < end && perform(operations[at], chunk)) ++at;
+    now = ticks_now();
+    *++stamp = now;
+    if (at < end) [[unlikely]]
+      break;
+  }
+  counts_.store_ticks += ticks_between(stamps_[0], now);
   return at;
 }
 
@@ -113,15 +144,16 @@ std::size_t Executor::execute_paced(const Chunk& chunk, std::size_t from, std::s
     if (due >= deadline || now >= deadline) break;
     if (now > due) {
       ++late_;
-      lag_ticks_max_ = std::max(lag_ticks_max_, now - due);
     } else {
       wait_until(due, scale);
-      // The spin ends a few ns past the due moment; a sleep that overshoots ends later.
-      lag_ticks_max_ = std::max(lag_ticks_max_, ticks_now() - due);
+      now = ticks_now();  // the spin ends a few ns past the due moment, a long sleep later
     }
+    lag_ticks_max_ = std::max(lag_ticks_max_, ticks_between(due, now));
+    const std::uint64_t begun = now;
     if (!perform(operation, chunk)) [[unlikely]]
       break;
     now = ticks_now();
+    counts_.store_ticks += ticks_between(begun, now);
     dues_[at - from] = due;
     stamps_[at - from + 1] = now;
   }

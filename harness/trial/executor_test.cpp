@@ -1,4 +1,4 @@
-#include "harness/trial/executor.h"
+#include "harness/trial/operation_loop.h"
 
 #include <gtest/gtest.h>
 
@@ -63,7 +63,7 @@ class Loop : public ::testing::Test {
       : workload_(small("mix = { read = 0.5, update = 0.5 }")),
         keys_(workload_.keys, kSeed),
         values_(workload_.values, kSeed),
-        loop_(make_stream(workload_, kSeed, 1, 0), session_, keys_, values_, false) {
+        loop_(workload_, kSeed, 1, 0, session_, keys_, values_) {
     loop_.begin(ticks_now());
   }
   static constexpr std::uint64_t kSeed = 3;
@@ -91,6 +91,74 @@ TEST_F(Loop, records_one_latency_for_every_operation) {
   std::uint64_t in_slots = 0;
   for (const LatencyRecorder::Slot& slot : loop_.recorder().slots()) in_slots += slot.operations;
   EXPECT_EQ(in_slots, 700);
+}
+
+/// Counts how often it is asked to make operations.
+class CountingStream final : public Stream {
+ public:
+  CountingStream(std::unique_ptr<Stream> inner, int& fills)
+      : inner_(std::move(inner)), fills_(fills) {}
+  void fill(Chunk& chunk, std::size_t max_operations) override {
+    ++fills_;
+    inner_->fill(chunk, max_operations);
+  }
+  [[nodiscard]] std::uint64_t position() const override { return inner_->position(); }
+
+ private:
+  std::unique_ptr<Stream> inner_;
+  int& fills_;
+};
+
+TEST_F(Loop, makes_no_operations_inside_a_window_that_was_refilled_for) {
+  int fills = 0;
+  OperationLoop loop(workload_, kSeed, 1, 0, session_, keys_, values_,
+                     std::make_unique<CountingStream>(make_stream(workload_, kSeed, 1, 0), fills));
+  for (int window = 0; window < 100; ++window) {
+    loop.refill(10);
+    const int before = fills;
+    loop.begin(ticks_now());
+    EXPECT_TRUE(loop.run(10, 10, deadline_, true)) << window;
+    EXPECT_EQ(fills, before) << "window " << window;
+  }
+  EXPECT_EQ(loop.executed(), 1000);
+  EXPECT_EQ(loop.executed_prefix(), expected_prefix(workload_, kSeed, 1, 0, 1000))
+      << "nothing was left out or executed twice";
+  loop.refill(10);
+  EXPECT_FALSE(loop.run(10, 10, deadline_, true)) << "the stream has ended";
+}
+
+TEST_F(Loop, counts_the_time_inside_store_calls_and_not_that_of_making_operations) {
+  EXPECT_TRUE(loop_.run(700, kChunkOperations, deadline_, true));
+  loop_.recorder().end();
+  const double store_ns =
+      static_cast<double>(TickScale::get().to_ns(loop_.executor().counts().store_ticks));
+  double latencies_ns = 0.0;
+  for (const OpKind kind : {OpKind::read, OpKind::update}) {
+    const Histogram* const one = loop_.recorder().histogram(kind);
+    latencies_ns += one->mean() * static_cast<double>(one->count());
+  }
+  // Each latency is cut to whole ns.
+  EXPECT_NEAR(store_ns, latencies_ns, 701.0);
+  EXPECT_GT(store_ns, 0.0);
+}
+
+TEST_F(Loop, times_batches_that_are_never_cut_by_a_refill) {
+  workload_.phases[1].timed_batch = 10;
+  OperationLoop loop(workload_, kSeed, 1, 0, session_, keys_, values_);
+  loop.begin(ticks_now());
+  EXPECT_TRUE(loop.run(3, kChunkOperations, deadline_, false));  // as after an odd warm-up
+  loop.begin(ticks_now());
+  std::uint64_t done = 0;
+  while (done < 990) {
+    const std::uint64_t asked = std::min<std::uint64_t>(loop.until_refill(), 990 - done);
+    ASSERT_TRUE(loop.run(asked, kChunkOperations, deadline_, true));
+    done += asked;
+  }
+  loop.recorder().end();
+  ASSERT_NE(loop.recorder().histogram(kMixedClass), nullptr);
+  // 247 + 250 + 250 + 243: one sample shorter than ten in the first and one in the last buffer.
+  EXPECT_EQ(loop.recorder().histogram(kMixedClass)->count(), 25 + 25 + 25 + 25);
+  EXPECT_EQ(loop.executor().counts().operations, 990);
 }
 
 TEST_F(Loop, goes_on_with_the_stream_where_the_section_before_ended) {
@@ -128,8 +196,10 @@ TEST_F(Loop, stops_at_an_error_of_the_store_and_counts_only_what_was_acknowledge
   EXPECT_EQ(loop_.executed(), loop_.executor().counts().mutations);
 }
 
+constexpr std::array<double, kOpKinds> kReadsOnly{1.0};
+
 TEST(Recorder, puts_every_operation_into_the_interval_in_which_it_ended) {
-  LatencyRecorder recorder;
+  LatencyRecorder recorder(kReadsOnly, 1);
   Chunk chunk;
   chunk.operations.resize(4);
   const std::uint64_t second = TickScale::get().to_ticks(1'000'000'000);
@@ -146,6 +216,73 @@ TEST(Recorder, puts_every_operation_into_the_interval_in_which_it_ended) {
   EXPECT_EQ(recorder.slots()[3].operations, 1);
   EXPECT_EQ(recorder.rates()[12], 2);
   EXPECT_EQ(recorder.histogram(OpKind::read)->count(), 4);
+}
+
+TEST(Recorder, takes_a_clock_that_steps_back_for_no_time_and_counts_it) {
+  LatencyRecorder recorder(kReadsOnly, 1);
+  Chunk chunk;
+  chunk.operations.resize(3);
+  const std::uint64_t start = 1'000'000;
+  recorder.begin(start);
+  const std::uint64_t stamps[] = {start, start + 3000, start + 2990, start + 5990};
+  recorder.record(chunk, 0, 3, stamps);
+  const std::uint64_t dues[] = {start + 9000, start, start};
+  recorder.record_paced(chunk, 0, 1, stamps, dues);
+  recorder.end();
+  EXPECT_EQ(recorder.clock_steps_back(), 2);
+  const Histogram* const reads = recorder.histogram(OpKind::read);
+  ASSERT_NE(reads, nullptr);
+  EXPECT_EQ(reads->count(), 4);
+  EXPECT_EQ(reads->min(), 0);
+  EXPECT_LE(reads->max(), TickScale::get().to_ns(3000));
+}
+
+TEST(Recorder, is_right_across_a_wrap_of_the_counter) {
+  constexpr std::uint64_t kNearWrap = ~std::uint64_t{0} - 99;
+  EXPECT_EQ(ticks_between(kNearWrap, kNearWrap + 300), 300);
+  EXPECT_FALSE(clock_stepped_back(kNearWrap, kNearWrap + 300));
+  EXPECT_EQ(ticks_between(300, 299), 0);
+  EXPECT_TRUE(clock_stepped_back(300, 299));
+}
+
+TEST(Recorder, takes_a_clock_that_leaps_ahead_without_asking_for_all_memory) {
+  LatencyRecorder recorder(kReadsOnly, 1);
+  Chunk chunk;
+  chunk.operations.resize(2);
+  recorder.begin(1000);
+  const std::uint64_t stamps[] = {1000, std::uint64_t{1} << 62, 2000};
+  recorder.record(chunk, 0, 1, stamps);
+  recorder.end();
+  EXPECT_EQ(recorder.rates().size(), LatencyRecorder::kRatesMax);
+  EXPECT_EQ(recorder.rates().back(), 1);
+}
+
+TEST(Recorder, divides_the_time_of_a_batch_by_its_operations) {
+  const TickScale& scale = TickScale::get();
+  const auto after = [&](std::uint64_t ns) { return 1000 + scale.to_ticks(ns); };
+  Chunk chunk;
+  chunk.operations.resize(5);
+  const std::uint64_t stamps[] = {1000, after(4000), after(12'000), after(13'000)};
+  LatencyRecorder reads(kReadsOnly, 2);
+  reads.begin(1000);
+  reads.record(chunk, 0, 5, stamps);  // 2, 2 and the 1 that was left
+  reads.end();
+  const Histogram* const samples = reads.histogram(OpKind::read);
+  ASSERT_NE(samples, nullptr);
+  EXPECT_EQ(samples->count(), 3);
+  EXPECT_NEAR(static_cast<double>(samples->value_at(0.5)), 2000.0, 3.0);
+  EXPECT_NEAR(static_cast<double>(samples->max()), 4000.0, 3.0);
+  EXPECT_NEAR(static_cast<double>(samples->min()), 1000.0, 3.0);
+  EXPECT_EQ(reads.slots().at(0).operations, 5);
+
+  std::array<double, kOpKinds> half{0.5, 0.5};
+  LatencyRecorder mixed(half, 2);
+  mixed.begin(1000);
+  mixed.record(chunk, 0, 5, stamps);
+  mixed.end();
+  EXPECT_EQ(mixed.histogram(OpKind::read), nullptr);
+  ASSERT_NE(mixed.histogram(kMixedClass), nullptr);
+  EXPECT_EQ(mixed.histogram(kMixedClass)->count(), 3);
 }
 
 TEST(Steadiness, is_the_slope_of_the_rate_relative_to_its_mean) {

@@ -1,37 +1,57 @@
-#include <algorithm>
+#include "harness/trial/latency_recorder.h"
 
-#include "harness/trial/executor.h"
+#include <algorithm>
 
 namespace assay {
 
-LatencyRecorder::LatencyRecorder() : scale_(TickScale::get()) {}
+LatencyRecorder::LatencyRecorder(const std::array<double, kOpKinds>& mix, std::uint32_t timed_batch)
+    : scale_(TickScale::get()), timed_batch_(timed_batch) {
+  std::size_t kinds = 0;
+  for (std::size_t kind = 0; kind < kOpKinds; ++kind) {
+    if (mix[kind] <= 0.0) continue;
+    batch_class_ = kinds++ == 0 ? kind : kMixedClass;
+    if (timed_batch_ == 1) ensure(kind);
+  }
+  if (timed_batch_ > 1) ensure(batch_class_);
+}
+
+const Histogram* LatencyRecorder::histogram(std::size_t sample_class) const {
+  const Histogram* const found = totals_[sample_class].get();
+  return found != nullptr && found->count() > 0 ? found : nullptr;
+}
 
 void LatencyRecorder::begin(std::uint64_t start_ticks) {
-  for (auto& histogram : current_) histogram.reset();
-  for (auto& histogram : totals_) histogram.reset();
+  for (Classes* const classes : {&current_, &totals_})
+    for (auto& histogram : *classes)
+      if (histogram) histogram->reset();
   slots_.clear();
   rates_.clear();
   slot_ = 0;
+  slot_operations_ = 0;
+  clock_steps_back_ = 0;
   start_ticks_ = start_ticks;
   rates_.push_back(0);
   rate_ = 0;
   rate_end_ticks_ = start_ticks + scale_.to_ticks(kRateNs);
 }
 
-void LatencyRecorder::ensure(OpKind kind) {
-  const auto at = static_cast<std::size_t>(kind);
-  current_[at] = std::make_unique<Histogram>();
-  if (!totals_[at]) totals_[at] = std::make_unique<Histogram>();
+void LatencyRecorder::ensure(std::size_t sample_class) {
+  current_[sample_class] = std::make_unique<Histogram>();
+  if (!totals_[sample_class]) totals_[sample_class] = std::make_unique<Histogram>();
 }
 
 void LatencyRecorder::record(const Chunk& chunk, std::size_t from, std::size_t to,
                              const std::uint64_t* stamps) {
   if (from == to) return;
   const std::size_t count = to - from;
+  if (timed_batch_ > 1) {
+    record_batches(count, stamps);
+    return;
+  }
   const Operation* const operations = chunk.operations.data() + from;
   if (stamps[count] >= rate_end_ticks_) {  // the chunk crosses into another interval
     for (std::size_t i = 0; i < count; ++i)
-      add_one(operations[i].kind, stamps[i + 1], stamps[i + 1] - stamps[i]);
+      add_one(static_cast<std::size_t>(operations[i].kind), stamps[i], stamps[i + 1], 1);
     return;
   }
   std::uint64_t before = stamps[0];
@@ -39,46 +59,60 @@ void LatencyRecorder::record(const Chunk& chunk, std::size_t from, std::size_t t
     const std::uint64_t after = stamps[i + 1];
     const auto kind = static_cast<std::size_t>(operations[i].kind);
     if (!current_[kind]) [[unlikely]]
-      ensure(operations[i].kind);
-    current_[kind]->record(scale_.to_ns(after - before));
+      ensure(kind);
+    if (clock_stepped_back(before, after)) [[unlikely]]
+      ++clock_steps_back_;
+    current_[kind]->record(scale_.to_ns(ticks_between(before, after)));
     before = after;
   }
   rates_[rate_] += count;
+  slot_operations_ += count;
+}
+
+void LatencyRecorder::record_batches(std::size_t count, const std::uint64_t* stamps) {
+  for (std::size_t i = 0; i * timed_batch_ < count; ++i)
+    add_one(batch_class_, stamps[i], stamps[i + 1],
+            std::min<std::size_t>(timed_batch_, count - i * timed_batch_));
 }
 
 void LatencyRecorder::record_paced(const Chunk& chunk, std::size_t from, std::size_t to,
                                    const std::uint64_t* stamps, const std::uint64_t* dues) {
   for (std::size_t i = 0; i < to - from; ++i)
-    add_one(chunk.operations[from + i].kind, stamps[i + 1], stamps[i + 1] - dues[i]);
+    add_one(static_cast<std::size_t>(chunk.operations[from + i].kind), dues[i], stamps[i + 1], 1);
 }
 
-void LatencyRecorder::add_one(OpKind kind, std::uint64_t end_ticks, std::uint64_t latency_ticks) {
+void LatencyRecorder::add_one(std::size_t sample_class, std::uint64_t begin_ticks,
+                              std::uint64_t end_ticks, std::uint64_t operations) {
   if (end_ticks >= rate_end_ticks_) open_slot(end_ticks);
-  const auto at = static_cast<std::size_t>(kind);
-  if (!current_[at]) ensure(kind);
-  current_[at]->record(scale_.to_ns(latency_ticks));
-  ++rates_[rate_];
+  if (!current_[sample_class]) ensure(sample_class);
+  clock_steps_back_ += clock_stepped_back(begin_ticks, end_ticks) ? 1 : 0;
+  const std::uint64_t sample_ns = scale_.to_ns(ticks_between(begin_ticks, end_ticks));
+  current_[sample_class]->record((sample_ns + operations / 2) / operations);
+  rates_[rate_] += operations;
+  slot_operations_ += operations;
 }
 
 void LatencyRecorder::open_slot(std::uint64_t ticks) {
-  const std::uint64_t since_ns = scale_.to_ns(ticks - start_ticks_);
-  rate_ = since_ns / kRateNs;
+  const std::uint64_t since_ns = scale_.to_ns(ticks_between(start_ticks_, ticks));
+  rate_ = std::max<std::size_t>(rate_, std::min<std::uint64_t>(since_ns / kRateNs, kRatesMax - 1));
   rates_.resize(rate_ + 1);
   rate_end_ticks_ = start_ticks_ + scale_.to_ticks((rate_ + 1) * kRateNs);
   // Rounding may place the end at or before `ticks` by one tick; the interval must hold it.
   rate_end_ticks_ = std::max(rate_end_ticks_, ticks + 1);
-  if (since_ns / kSlotNs != slot_) {
+  const std::size_t slot = rate_ / (kSlotNs / kRateNs);
+  if (slot != slot_) {
     close_slot();
-    slot_ = since_ns / kSlotNs;
+    slot_ = slot;
   }
 }
 
 void LatencyRecorder::close_slot() {
   slots_.resize(slot_ + 1);
   Slot& slot = slots_[slot_];
-  for (std::size_t at = 0; at < kOpKinds; ++at) {
+  slot.operations += slot_operations_;
+  slot_operations_ = 0;
+  for (std::size_t at = 0; at < kSampleClasses; ++at) {
     if (!current_[at] || current_[at]->count() == 0) continue;
-    slot.operations += current_[at]->count();
     const auto buckets = current_[at]->buckets();
     slot.latencies.insert(slot.latencies.end(), buckets.begin(), buckets.end());
     totals_[at]->merge(*current_[at]);
@@ -88,61 +122,6 @@ void LatencyRecorder::close_slot() {
 
 void LatencyRecorder::end() {
   close_slot();
-}
-
-OperationLoop::OperationLoop(std::unique_ptr<Stream> stream, Session& session, const KeyCodec& keys,
-                             const ValueCodec& values, bool open_loop)
-    : stream_(std::move(stream)), executor_(session, keys, values), open_loop_(open_loop) {}
-
-void OperationLoop::begin(std::uint64_t start_ticks) {
-  if (first_start_ticks_ == 0) first_start_ticks_ = start_ticks;
-  executor_.reset_counts();
-  recorder_.begin(start_ticks);
-}
-
-bool OperationLoop::run(std::uint64_t operations, std::size_t slice,
-                        const std::atomic<std::uint64_t>& deadline_ticks, bool recorded) {
-  const std::size_t largest = std::min(slice, kChunkOperations);
-  while (operations > 0) {
-    if (next_ == chunk_.operations.size()) {
-      stream_->fill(chunk_);
-      next_ = 0;
-      if (chunk_.operations.empty()) return false;
-    }
-    const std::size_t end =
-        next_ + static_cast<std::size_t>(std::min<std::uint64_t>(
-                    operations, std::min(largest, chunk_.operations.size() - next_)));
-    const std::size_t reached =
-        open_loop_ ? executor_.execute_paced(chunk_, next_, end, deadline_ticks, first_start_ticks_)
-                   : executor_.execute(chunk_, next_, end, deadline_ticks);
-    if (recorded) {
-      if (open_loop_)
-        recorder_.record_paced(chunk_, next_, reached, executor_.stamps(), executor_.dues());
-      else
-        recorder_.record(chunk_, next_, reached, executor_.stamps());
-    }
-    const std::size_t done = reached - next_;
-    executed_ += done;
-    operations -= done;
-    next_ = reached;
-    if (reached != end) return false;
-  }
-  return true;
-}
-
-std::uint64_t OperationLoop::skipped(std::uint64_t end_ticks) {
-  const std::uint64_t end_ns = TickScale::get().to_ns(end_ticks - first_start_ticks_);
-  std::uint64_t count = 0;
-  for (;;) {
-    if (next_ == chunk_.operations.size()) {
-      stream_->fill(chunk_);
-      next_ = 0;
-      if (chunk_.operations.empty()) return count;
-    }
-    if (chunk_.operations[next_].due_ns >= end_ns) return count;
-    ++next_;
-    ++count;
-  }
 }
 
 }  // namespace assay

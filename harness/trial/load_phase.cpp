@@ -12,6 +12,7 @@
 #include "harness/measure/clock.h"
 #include "harness/trial/quit_mask.h"
 #include "workloads/stream.h"
+#include "workloads/stream_digest.h"
 
 namespace assay {
 namespace {
@@ -22,8 +23,12 @@ class Loader {
   Loader(Store& store, const Workload& workload, std::uint64_t seed, std::size_t phase,
          std::uint32_t thread)
       : store_(store),
-        batch_(workload.phases[phase].load_batch),
-        stream_(make_stream(workload, seed, phase, thread)) {}
+        // The stream makes whole batches: one at a time, so that its bytes stay few.
+        most_(workload.phases[phase].load_batch == 1 ? kChunkOperations : 1),
+        stream_(make_stream(workload, seed, phase, thread)),
+        digest_(workload, seed, phase) {
+    stream_->fill(chunk_, most_);  // before the clock starts
+  }
 
   void run(const std::atomic<bool>& give_up) {
     Result<std::unique_ptr<Session>> session = store_.session();
@@ -31,13 +36,11 @@ class Loader {
       failure_ = session.error();
       return;
     }
-    // The stream makes whole batches: one at a time, so that its bytes stay few.
-    const std::size_t most = batch_ == 1 ? kChunkOperations : 1;
-    while (!give_up.load(std::memory_order_relaxed)) {
-      stream_->fill(chunk_, most);
-      if (chunk_.operations.empty()) return;
+    while (!give_up.load(std::memory_order_relaxed) && !chunk_.operations.empty()) {
       for (const Operation& operation : chunk_.operations)
         if (!commit(**session, operation)) return;
+      if (!digest_.full()) digest_.add(chunk_, 0, chunk_.operations.size());
+      stream_->fill(chunk_, most_);
     }
   }
 
@@ -46,6 +49,9 @@ class Loader {
   [[nodiscard]] std::uint64_t executed() const { return executed_; }
   [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
   [[nodiscard]] const Histogram& latencies() const { return latencies_; }
+  [[nodiscard]] std::uint64_t store_ns() const { return TickScale::get().to_ns(store_ticks_); }
+  [[nodiscard]] std::uint64_t clock_steps_back() const { return clock_steps_back_; }
+  [[nodiscard]] StreamPrefix prefix() const { return digest_.prefix(); }
 
  private:
   bool commit(Session& session, const Operation& operation) {
@@ -56,7 +62,11 @@ class Loader {
     const Status done = operation.kind == OpKind::batch
                             ? session.apply(mutations)
                             : session.put(operation.key, operation.value);
-    latencies_.record(TickScale::get().to_ns(ticks_now() - before));
+    const std::uint64_t after = ticks_now();
+    const std::uint64_t ticks = ticks_between(before, after);
+    clock_steps_back_ += clock_stepped_back(before, after) ? 1 : 0;
+    store_ticks_ += ticks;
+    latencies_.record(TickScale::get().to_ns(ticks));
     if (!done) {
       failure_ = done.error();
       return false;
@@ -71,12 +81,15 @@ class Loader {
   }
 
   Store& store_;
-  std::size_t batch_;
+  std::size_t most_;  ///< operations a chunk
   std::unique_ptr<Stream> stream_;
+  ExecutedDigest digest_;
   Chunk chunk_;
   std::atomic<std::uint64_t> loaded_{0};  ///< keys
   std::uint64_t executed_ = 0;            ///< operations of the stream
   std::uint64_t bytes_ = 0;
+  std::uint64_t store_ticks_ = 0;
+  std::uint64_t clock_steps_back_ = 0;
   Histogram latencies_;
   std::optional<Error> failure_;
 };
@@ -120,7 +133,7 @@ Result<PhaseFigures> run_load(Store& store, const Workload& workload, std::uint6
   const std::uint64_t start = ticks_now();
   run_all(loaders, workload.keys.count, progress);
   PhaseFigures figures;
-  figures.wall_ns = TickScale::get().to_ns(ticks_now() - start);
+  figures.wall_ns = TickScale::get().to_ns(ticks_between(start, ticks_now()));
   auto& latencies =
       figures
           .classes[static_cast<std::size_t>(load.load_batch == 1 ? OpKind::insert : OpKind::batch)];
@@ -128,6 +141,9 @@ Result<PhaseFigures> run_load(Store& store, const Workload& workload, std::uint6
   for (const auto& loader : loaders) {
     if (loader->failure()) return fail(*loader->failure());
     figures.executed.push_back(loader->executed());
+    figures.streams.push_back(loader->prefix());
+    figures.store.add(loader->loaded(), loader->store_ns());
+    figures.clock_steps_back += loader->clock_steps_back();
     figures.operations += loader->loaded();
     figures.logical_bytes_written += loader->bytes();
     latencies->merge(loader->latencies());

@@ -6,9 +6,10 @@ namespace assay {
 namespace {
 
 /// Smallest value that at least 99 % of the weighted values do not exceed.
-std::uint64_t p99(std::vector<std::pair<std::uint64_t, std::uint64_t>> values,
-                  std::uint64_t total) {
+std::uint64_t p99(std::vector<std::pair<std::uint64_t, std::uint64_t>> values) {
   std::ranges::sort(values);
+  std::uint64_t total = 0;
+  for (const auto& [value, count] : values) total += count;
   const std::uint64_t rank = total - total / 100;  // ceil(0.99 total)
   std::uint64_t seen = 0;
   for (const auto& [value, count] : values) {
@@ -21,9 +22,9 @@ std::uint64_t p99(std::vector<std::pair<std::uint64_t, std::uint64_t>> values,
 }  // namespace
 
 void merge_classes(const LatencyRecorder& recorder, Classes& classes) {
-  for (std::size_t at = 0; at < kOpKinds; ++at) {
-    const Histogram* const histogram = recorder.histogram(static_cast<OpKind>(at));
-    if (!histogram || histogram->count() == 0) continue;
+  for (std::size_t at = 0; at < kSampleClasses; ++at) {
+    const Histogram* const histogram = recorder.histogram(at);
+    if (histogram == nullptr) continue;
     if (!classes[at]) classes[at] = std::make_unique<Histogram>();
     classes[at]->merge(*histogram);
   }
@@ -45,7 +46,7 @@ std::vector<RatePoint> SeriesMerger::points() const {
   std::vector<RatePoint> points;
   for (std::size_t at = 0; at < slots_.size(); ++at)
     points.push_back({at * (LatencyRecorder::kSlotNs / 1'000'000), slots_[at].operations,
-                      p99(slots_[at].latencies, slots_[at].operations)});
+                      p99(slots_[at].latencies)});
   return points;
 }
 

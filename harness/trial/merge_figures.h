@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "harness/trial/executor.h"
+#include "harness/trial/latency_recorder.h"
 #include "harness/trial/phase_figures.h"
 
 namespace assay {

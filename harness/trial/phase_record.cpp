@@ -28,10 +28,18 @@ nlohmann::json class_record(const Histogram& histogram, bool with_buckets) {
 
 nlohmann::json classes_record(const Classes& classes, bool with_buckets) {
   nlohmann::json record = nlohmann::json::object();
-  for (std::size_t at = 0; at < kOpKinds; ++at)
-    if (classes[at])
-      record[std::string(to_string(static_cast<OpKind>(at)))] =
-          class_record(*classes[at], with_buckets);
+  for (std::size_t at = 0; at < kSampleClasses; ++at) {
+    if (!classes[at]) continue;
+    const std::string name(at == kMixedClass ? "mixed" : to_string(static_cast<OpKind>(at)));
+    record[name] = class_record(*classes[at], with_buckets);
+  }
+  return record;
+}
+
+nlohmann::json streams_record(const std::vector<StreamPrefix>& streams) {
+  nlohmann::json record = nlohmann::json::array();
+  for (const StreamPrefix& prefix : streams)
+    record.push_back({{"operations", prefix.operations}, {"digest", prefix.digest}});
   return record;
 }
 
@@ -70,6 +78,8 @@ nlohmann::json cache_record(const Phase& phase, const CacheFigures& figures) {
   record["resident_fraction"] = figures.resident_fraction
                                     ? nlohmann::json(*figures.resident_fraction)
                                     : unknown_figure(figures.why_unknown);
+  record["resident_bytes"] = figures.resident_fraction ? nlohmann::json(figures.resident_bytes)
+                                                       : unknown_figure(figures.why_unknown);
   if (!figures.not_done.empty()) record["not_done"] = figures.not_done;
   return record;
 }
@@ -84,7 +94,12 @@ nlohmann::json phase_record(const Phase& phase, const PhaseFigures& figures) {
                         {"failed", 0},  // a failed operation makes the trial void
                         {"not_found", figures.not_found},
                         {"throughput_per_s", per_second(figures.operations, figures.wall_ns)},
+                        {"store_ns", figures.store.ns},
+                        {"store_rate_per_s", figures.store.rate_per_s},
+                        {"operations_per_sample", phase.timed_batch},
+                        {"clock_steps_back", figures.clock_steps_back},
                         {"executed", figures.executed},
+                        {"streams", streams_record(figures.streams)},
                         {"classes", classes_record(figures.classes, true)},
                         {"logical_bytes_written", figures.logical_bytes_written},
                         {"logical_bytes_read", figures.logical_bytes_read}};
@@ -92,8 +107,11 @@ nlohmann::json phase_record(const Phase& phase, const PhaseFigures& figures) {
   for (const RoleFigures& role : figures.roles)
     roles[role.name] = {{"operations", role.operations},
                         {"throughput_per_s", per_second(role.operations, figures.wall_ns)},
+                        {"store_ns", role.store.ns},
+                        {"store_rate_per_s", role.store.rate_per_s},
                         {"background", role.background},
                         {"classes", classes_record(role.classes, false)}};
+  if (phase.kind == PhaseKind::restart) record["how"] = to_string(phase.how);
   if (phase.kind != PhaseKind::run) return record;
   nlohmann::json& series = record["series"] = nlohmann::json::array();
   for (const RatePoint& point : figures.series)

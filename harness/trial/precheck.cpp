@@ -99,6 +99,20 @@ std::uint64_t expected_data_bytes(const Workload& workload) {
                                     (workload.keys.bytes + mean_value_bytes(workload.values)));
 }
 
+Status check_kills(const Workload& workload, DurabilityClass durability, const Capabilities& can) {
+  if (durability != DurabilityClass::volatile_ || !can.retains_data) return {};
+  for (const Phase& phase : workload.phases) {
+    if (phase.kind != PhaseKind::restart || phase.how != RestartHow::kill) continue;
+    return fail(
+        Error(ErrorKind::bad_input,
+              fmt::format("phase \"{}\" kills the process, after which durability \"volatile\" "
+                          "promises nothing: the contents could not be validated",
+                          phase.name))
+            .hint("use durability \"process\" or a stronger one, or how = \"close\""));
+  }
+  return {};
+}
+
 Status check_before_trial(const Driver& driver, DurabilityClass durability,
                           const Settings& settings, const Workload& workload,
                           const std::string& directory) {
@@ -113,6 +127,7 @@ Status check_before_trial(const Driver& driver, DurabilityClass durability,
   }
   const Result<Settings> resolved = resolve_settings(driver, durability, settings);
   if (!resolved) return fail(resolved.error());
+  ASSAY_TRY(check_kills(workload, durability, can));
   ASSAY_TRY(check_operations(driver, can, workload));
   ASSAY_TRY(check_sizes(driver, can, workload));
   ASSAY_TRY(check_cpus(workload));

@@ -12,6 +12,11 @@ namespace assay {
 /// Bytes of keys and values after the load and every insert that can be foreseen.
 [[nodiscard]] std::uint64_t expected_data_bytes(const Workload& workload);
 
+/// Error of kind bad_input when the workload kills a process whose durability class promises
+/// nothing after that: what is found then could not be judged.
+[[nodiscard]] Status check_kills(const Workload& workload, DurabilityClass durability,
+                                 const Capabilities& can);
+
 /// The first reason for which `workload` cannot be run on the store below `directory`.
 [[nodiscard]] Status check_before_trial(const Driver& driver, DurabilityClass durability,
                                         const Settings& settings, const Workload& workload,

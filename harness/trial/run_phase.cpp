@@ -104,9 +104,8 @@ Status RunPhase::prepare(std::uint32_t index) {
   Result<std::unique_ptr<Session>> session = store_.session();
   if (!session) return fail(session.error());
   worker.session = std::move(*session);
-  worker.loop = std::make_unique<OperationLoop>(make_stream(workload_, seed_, phase_index_, index),
-                                                *worker.session, keys_, values_,
-                                                role.arrival.rate_per_s > 0.0);
+  worker.loop = std::make_unique<OperationLoop>(workload_, seed_, phase_index_, index,
+                                                *worker.session, keys_, values_);
   return {};
 }
 
@@ -127,9 +126,18 @@ void RunPhase::work(std::uint32_t index) {
     seen = section_number_;
     const Section section = section_;
     const std::uint64_t start_ticks = section_start_ticks_;
+    const bool refilling = refilling_;
     lock.unlock();
-    execute(worker, section, start_ticks);
+    if (refilling)
+      worker.loop->refill(wanted_of(worker, section));
+    else
+      execute(worker, section, start_ticks);
     lock.lock();
+    if (refilling) {
+      --running_;
+      done_.notify_all();
+      continue;
+    }
     if (!worker.background && --measured_running_ == 0)
       background_deadline_.store(0, std::memory_order_relaxed);
     --running_;
@@ -139,18 +147,34 @@ void RunPhase::work(std::uint32_t index) {
   worker.session.reset();  // some stores want a session to end in its own thread
 }
 
+std::uint64_t RunPhase::wanted_of(const Worker& worker, const Section& section) {
+  return section.operations > 0 && !worker.background ? section.operations : ~std::uint64_t{0};
+}
+
+void RunPhase::refill(const Section& section) {
+  std::unique_lock lock(mutex_);
+  if (failure_) return;  // run() will say so
+  section_ = section;
+  refilling_ = true;
+  refilled_ = true;
+  running_ = static_cast<std::uint32_t>(workers_.size());
+  ++section_number_;
+  gate_.notify_all();
+  done_.wait(lock, [&] { return running_ == 0; });
+  refilling_ = false;
+}
+
 void RunPhase::execute(Worker& worker, const Section& section, std::uint64_t start_ticks) {
   const std::atomic<std::uint64_t>& deadline =
       worker.background ? background_deadline_ : measured_deadline_;
   if (section.fresh) worker.loop->begin(start_ticks);
-  const std::uint64_t wanted =
-      section.operations > 0 && !worker.background ? section.operations : ~std::uint64_t{0};
-  const std::size_t slice = section.recorded ? kChunkOperations : kWarmUpSlice;
+  const std::uint64_t wanted = wanted_of(worker, section);
   const std::uint64_t before = worker.loop->executed();
   std::uint64_t done = 0;
   worker.start_ticks = ticks_now();
   bool more = true;
   while (more && done < wanted) {
+    const std::size_t slice = section.recorded ? worker.loop->until_refill() : kWarmUpSlice;
     more = worker.loop->run(std::min<std::uint64_t>(slice, wanted - done), slice, deadline,
                             section.recorded);
     done = worker.loop->executed() - before;
@@ -192,10 +216,11 @@ void RunPhase::wait_for_measured(std::unique_lock<std::mutex>& lock, const Secti
   while (!done_.wait_for(lock, std::chrono::milliseconds(step_ms), [&] { return running_ == 0; })) {
     const std::uint64_t done = measured_progress();
     const std::uint64_t now = ticks_now();
-    const double elapsed_ns = static_cast<double>(TickScale::get().to_ns(now - start_ticks));
+    const double elapsed_ns =
+        static_cast<double>(TickScale::get().to_ns(ticks_between(start_ticks, now)));
     if (section.steady) {
       const double interval_s =
-          static_cast<double>(TickScale::get().to_ns(now - before_ticks)) * 1e-9;
+          static_cast<double>(TickScale::get().to_ns(ticks_between(before_ticks, now))) * 1e-9;
       rates.push_back(static_cast<double>(done - before) / interval_s);
       before = done;
       before_ticks = now;
@@ -218,8 +243,10 @@ void RunPhase::wait_for_measured(std::unique_lock<std::mutex>& lock, const Secti
 }
 
 Result<SectionFigures> RunPhase::run(const Section& section, const OnFraction& progress) {
+  if (!refilled_) refill(section);
   std::unique_lock lock(mutex_);
   if (failure_) return fail(*failure_);
+  refilled_ = false;
   for (auto& worker : workers_) worker->progress.store(0, std::memory_order_relaxed);
   section_ = section;
   running_ = static_cast<std::uint32_t>(workers_.size());
@@ -244,7 +271,7 @@ Result<SectionFigures> RunPhase::run(const Section& section, const OnFraction& p
     last = std::max(last, worker->end_ticks);
     figures.operations += worker->operations;
   }
-  figures.wall_ns = TickScale::get().to_ns(last - first);
+  figures.wall_ns = TickScale::get().to_ns(ticks_between(first, last));
   wall_ns_ = section.fresh ? figures.wall_ns : wall_ns_ + figures.wall_ns;
   return figures;
 }
@@ -282,7 +309,7 @@ PhaseFigures RunPhase::finish() {
   figures.wall_ns = wall_ns_;
   SeriesMerger series;
   for (const Role& role : phase_.roles)
-    figures.roles.push_back({role.name, role.background, 0, {}});
+    figures.roles.push_back({role.name, role.background, 0, {}, {}});
   for (std::uint32_t index = 0; index < workers_.size(); ++index) {
     Worker& worker = *workers_[index];
     LatencyRecorder& recorder = worker.loop->recorder();
@@ -293,11 +320,16 @@ PhaseFigures RunPhase::finish() {
     figures.logical_bytes_written += counts.logical_bytes_written;
     figures.logical_bytes_read += counts.logical_bytes_read;
     figures.executed.push_back(worker.loop->executed());
+    figures.streams.push_back(worker.loop->executed_prefix());
+    figures.clock_steps_back += recorder.clock_steps_back();
+    const std::uint64_t store_ns = TickScale::get().to_ns(counts.store_ticks);
     const auto role = static_cast<std::size_t>(&role_of(phase_, index) - phase_.roles.data());
     figures.roles[role].operations += counts.operations;
+    figures.roles[role].store.add(counts.operations, store_ns);
     merge_classes(recorder, figures.roles[role].classes);
     if (worker.background) continue;
     figures.operations += counts.operations;
+    figures.store.add(counts.operations, store_ns);
     merge_classes(recorder, figures.classes);
     series.add(recorder);
     if (phase_.roles[role].arrival.rate_per_s <= 0.0) continue;

@@ -2,7 +2,9 @@
 // section after another: the warm-up, then the timed part, or one window after another.
 //
 // Between two sections every worker is quiet, so the caller can read counters that belong to
-// exactly one section. run() and the other functions are called by one thread, the coordinator.
+// exactly one section. Before a section the workers make their next operations (refill), so that a
+// short window times store calls and not the making of a buffer. run() and the other functions are
+// called by one thread, the coordinator.
 #pragma once
 
 #include <atomic>
@@ -17,7 +19,7 @@
 #include <vector>
 
 #include "adapters/store.h"
-#include "harness/trial/executor.h"
+#include "harness/trial/operation_loop.h"
 #include "harness/trial/phase_figures.h"
 #include "workloads/stream.h"
 #include "workloads/workload.h"
@@ -53,6 +55,9 @@ class RunPhase {
   /// Starts the threads: each pins itself, opens its session and waits. A refused pin is an error
   /// of kind `environment`.
   [[nodiscard]] Status start();
+  /// Fills the workers' buffers for `section`. run() does it where it has not been done; call it
+  /// before counters are read that belong to the section.
+  void refill(const Section& section);
   /// One section. The error is the first one that a store or a check gave.
   [[nodiscard]] Result<SectionFigures> run(const Section& section, const OnFraction& progress = {});
   /// The phase's warm-up policy as sections.
@@ -77,6 +82,7 @@ class RunPhase {
   void work(std::uint32_t index);
   Status prepare(std::uint32_t index);
   void execute(Worker& worker, const Section& section, std::uint64_t start_ticks);
+  [[nodiscard]] static std::uint64_t wanted_of(const Worker& worker, const Section& section);
   void end_section_now();
   void note_failure(Error error);
   [[nodiscard]] std::uint64_t measured_progress() const;
@@ -100,6 +106,8 @@ class RunPhase {
   Section section_;
   std::uint64_t section_number_ = 0;
   std::uint64_t section_start_ticks_ = 0;
+  bool refilling_ = false;  ///< what the workers are to do: refill, or execute the section
+  bool refilled_ = false;
   std::uint32_t ready_ = 0;
   std::uint32_t measured_running_ = 0;
   std::uint32_t running_ = 0;

@@ -43,6 +43,11 @@ struct TrialRequest {
   /// Void when other processes used more CPUs than this on average during a timed phase; 0 = no
   /// limit. What they used is recorded in any case.
   double max_foreign_cpus = 0.0;
+  /// Void when the CPUs' mean frequency changed by more than this share between the edges of the
+  /// trial (only under a governor that holds it still), or when the hypervisor took more than this
+  /// share of the CPU time; 0 = no limit. Each stands alone.
+  double max_frequency_change = 0.0;
+  double max_steal_share = 0.0;
 };
 
 struct Progress {
@@ -55,6 +60,10 @@ using OnProgress = std::function<void(const Progress&)>;
 [[nodiscard]] Result<nlohmann::json> run_trial(const TrialRequest& request,
                                                const std::atomic<bool>& stop,
                                                const OnProgress& progress = {});
+
+/// What a child may use besides the workload's memory_bytes: the harness itself, its code, buffers
+/// and histograms.
+inline constexpr std::uint64_t kHarnessMemoryBytes = std::uint64_t{64} << 20;
 
 struct WindowPlan {
   std::uint64_t operations = 10;  ///< a thread in one window

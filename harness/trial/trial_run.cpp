@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "workloads/stream.h"
+#include "workloads/stream_digest.h"
 
 namespace assay {
 namespace {
@@ -51,13 +51,16 @@ TrialRun::TrialRun(const TrialRequest& request, const std::atomic<bool>& stop, O
       directory_(std::move(directory)),
       cpus_(std::move(cpus)),
       segments_(segments_of(request.workload)),
+      stream_digest_(stream_digest(request.workload, request.seed)),
       begun_(std::chrono::steady_clock::now()),
+      memory_group_(MemoryGroup::make(request.workload.memory_bytes + kHarnessMemoryBytes)),
       machine_before_(system_snapshot()) {
   const json nothing = unknown_figure("the trial did not come that far");
   record_ = {{"schema", 1},
              {"arm", request.arm.name},
              {"seed", request.seed},
              {"started", utc_now()},
+             {"timeout_ms", request.timeout_ms},
              {"store",
               {{"name", request.arm.store},
                {"version", nothing},
@@ -76,7 +79,7 @@ TrialRun::TrialRun(const TrialRequest& request, const std::atomic<bool>& stop, O
                {"allocated_bytes", nothing},
                {"entries", nothing}}},
              {"validation", nothing},
-             {"stream_digest", stream_digest(request.workload, request.seed)}};
+             {"stream_digest", ""}};  // a child's word
 }
 
 Result<std::unique_ptr<TrialRun>> TrialRun::make(const TrialRequest& request,
@@ -100,6 +103,7 @@ WorkerRequest TrialRun::worker_request() const {
   worker.workload = request_.workload;
   worker.seed = request_.seed;
   worker.directory = directory_.data();
+  if (memory_group_) worker.memory_group = memory_group_->directory();
   worker.cpus = cpus_;
   return worker;
 }
@@ -152,16 +156,20 @@ Result<std::optional<json>> TrialRun::pump(const std::string& wanted) {
     }
     const ChildProcess::Event event = child_->next(line, kLookMs);
     if (event == ChildProcess::Event::ended) return std::optional<json>{};
-    if (event == ChildProcess::Event::nothing) continue;
+    if (event == ChildProcess::Event::nothing) {
+      if (progress_) progress_(told_);  // a child that tells nothing is still at the same thing
+      continue;
+    }
     const json message = json::parse(line, nullptr, false);
     if (!message.is_object()) {
       child_->end_now(0);
       return fail(ErrorKind::child, fmt::format("a child said \"{}\" instead of JSON", line));
     }
     if (message.contains(wanted)) return std::optional<json>(message[wanted]);
-    if (progress_ && message.contains("progress"))
-      progress_(
-          {message["progress"].value("what", ""), message["progress"].value("fraction", 0.0)});
+    if (progress_ && message.contains("progress")) {
+      told_ = {message["progress"].value("what", ""), message["progress"].value("fraction", 0.0)};
+      progress_(told_);
+    }
   }
 }
 
@@ -171,11 +179,19 @@ Status TrialRun::collect() {
   child_.reset();
   if (task_ == WorkerTask::run) run_ns_ += ns_since(child_begun_);
   if (over()) return {};  // it was ended by us
+  if (wanted_too_much_memory()) {
+    disqualify(fmt::format(
+        "the kernel killed it for want of memory: the store wanted more than the {} MiB "
+        "that every arm has (memory_bytes of the workload)",
+        request_.workload.memory_bytes >> 20));
+    return {};
+  }
   const Result<std::string> text = read_file(outcome_path_);
   const json outcome = text ? json::parse(*text, nullptr, false) : json();
   if (outcome.is_object() && outcome.contains("error"))
     ASSAY_TRY(judge(error_from_json(outcome["error"]), outcome.value("stage", "") == "measuring"));
-  if (!outcome.is_object() || !death.empty()) {
+  const bool killed = outcome.is_object() && outcome.value("killed", false);  // as declared
+  if (!outcome.is_object() || (!death.empty() && !killed)) {
     const std::string reason =
         fmt::format("the {} process {}: {}", task_ == WorkerTask::run ? "measured" : "validating",
                     crashed ? "crashed" : "died", death.empty() ? "it left no outcome" : death);
@@ -202,7 +218,38 @@ Status TrialRun::judge(const Error& error, bool measuring) {
   return {};
 }
 
+void TrialRun::judge_streams(const json& outcome) {
+  const std::string reported = outcome.value("stream_digest", "");
+  if (!reported.empty()) record_["stream_digest"] = reported;
+  if (!reported.empty() && reported != stream_digest_)
+    make_void(
+        fmt::format("the child was given another operation stream than was declared: its "
+                    "digest is {:.12}..., not {:.12}...",
+                    reported, stream_digest_));
+  const std::vector<Phase>& phases = request_.workload.phases;
+  for (const json& phase : outcome.value("phases", json::array())) {
+    const auto declared = std::ranges::find(phases, phase.value("name", ""), &Phase::name);
+    if (declared == phases.end() || !phase.contains("streams")) continue;
+    const auto index = static_cast<std::size_t>(declared - phases.begin());
+    for (std::uint32_t thread = 0; thread < phase["streams"].size(); ++thread) {
+      const json& stream = phase["streams"][thread];
+      const StreamPrefix found{stream.at("operations").get<std::uint64_t>(),
+                               stream.at("digest").get<std::string>()};
+      const StreamPrefix expected =
+          expected_prefix(request_.workload, request_.seed, index, thread,
+                          phase.at("executed").at(thread).get<std::uint64_t>());
+      if (found == expected) continue;
+      make_void(
+          fmt::format("thread {} of phase \"{}\" has executed other operations than were "
+                      "declared: the digest of the first {} is {:.12}..., not {:.12}... of {}",
+                      thread, declared->name, found.operations, found.digest, expected.digest,
+                      expected.operations));
+    }
+  }
+}
+
 Status TrialRun::take_run(const json& outcome) {
+  judge_streams(outcome);
   retains_data_ = outcome.value("retains_data", true);
   for (const json& phase : outcome.value("phases", json::array())) {
     phase_ns_ += phase.value("wall_ns", std::uint64_t{0});
@@ -250,7 +297,8 @@ Status TrialRun::validate() {
   if (over()) return skip("the trial was over before its contents could be validated");
   if (!retains_data_) return skip("the store declares that it retains nothing");
   if (!request_.validate) return skip("validation was not asked for");
-  if (progress_) progress_({"validate", 1.0});
+  told_ = {"validate", 1.0};
+  if (progress_) progress_(told_);
   WorkerRequest worker = worker_request();
   worker.task = WorkerTask::validate;
   worker.executed = executed_;
@@ -331,19 +379,38 @@ void TrialRun::judge_machine() {
         unknown_figure((machine_before_ ? after : machine_before_).error().message());
     return;
   }
-  // Load is judged by phase, above. A clock that follows the load changes between an idle and a
-  // busy moment on any desktop, so only throttling, a suspend or a lost CPU count without a limit.
+  // Load is judged by phase, above. Throttling, a suspend or a lost CPU count without any limit.
   constexpr double kNoLimit = 1e9;
+  const auto limit_or_none = [](double given) { return given > 0.0 ? given : kNoLimit; };
   SnapshotLimits limits;
   limits.foreign_cpu_share = kNoLimit;
-  if (limit <= 0.0) limits.frequency_change = limits.steal_share = kNoLimit;
+  limits.frequency_change = limit_or_none(request_.max_frequency_change);
+  limits.steal_share = limit_or_none(request_.max_steal_share);
   const std::vector<std::string> found = disturbances(*machine_before_, *after, limits);
   record_["disturbances"] = found;
   if (!found.empty()) make_void("the machine changed: " + found.front());
 }
 
+bool TrialRun::wanted_too_much_memory() const {
+  if (!memory_group_) return false;
+  const Result<MemoryGroupFigures> figures = memory_group_->figures();
+  return figures && figures->killed > 0;
+}
+
+json TrialRun::memory_record() const {
+  if (!memory_group_)
+    return unknown_figure("not held to a budget: " + memory_group_.error().message());
+  const Result<MemoryGroupFigures> figures = memory_group_->figures();
+  if (!figures) return unknown_figure(figures.error().message());
+  return {{"budget_bytes", request_.workload.memory_bytes},
+          {"limit_bytes", figures->limit_bytes},
+          {"peak_bytes", figures->peak_bytes},
+          {"reclaims", figures->reclaims}};
+}
+
 json TrialRun::finish() {
   note_drain();
+  record_["memory"] = memory_record();
   judge_machine();
   record_["status"] = status_;
   record_["reason"] = reason_;

@@ -15,6 +15,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "harness/measure/memory_group.h"
 #include "harness/measure/system_snapshot.h"
 #include "harness/trial/child_process.h"
 #include "harness/trial/trial.h"
@@ -67,18 +68,24 @@ class TrialRun {
   [[nodiscard]] Status take_run(const nlohmann::json& outcome);
   [[nodiscard]] Status take_validation(const nlohmann::json& outcome);
   [[nodiscard]] Status judge(const Error& error, bool measuring);
+  void judge_streams(const nlohmann::json& outcome);
   void judge_machine();
+  [[nodiscard]] bool wanted_too_much_memory() const;
+  [[nodiscard]] nlohmann::json memory_record() const;
   void note_drain();
   void disqualify(std::string reason);
 
   const TrialRequest& request_;
   const std::atomic<bool>& stop_;
   OnProgress progress_;
+  Progress told_{"starting", 0.0};  ///< what progress_ was told last
   TrialDirectory directory_;
   std::vector<int> cpus_;  ///< handed to the children
   std::vector<PhaseSegment> segments_;
+  std::string stream_digest_;  ///< that every child must report
   std::chrono::steady_clock::time_point begun_;
   std::chrono::steady_clock::time_point child_begun_;
+  Result<MemoryGroup> memory_group_;  ///< or why there is none; outlives the child
   std::unique_ptr<ChildProcess> child_;
   WorkerTask task_ = WorkerTask::run;
   std::string outcome_path_;

@@ -11,6 +11,10 @@
 #include <thread>
 
 #include "harness/measure/pinning.h"
+#include "harness/trial/cache_policy.h"
+#include "harness/trial/child_process.h"
+#include "harness/trial/worker_request.h"
+#include "workloads/stream_digest.h"
 
 namespace assay {
 namespace {
@@ -151,6 +155,139 @@ TEST_F(Trial, restarts_in_fresh_processes_where_the_workload_says_so) {
   EXPECT_EQ(record.at("phases").at(1).at("kind"), "restart");
 }
 
+const std::string kKill = "[[phases]]\nkind = \"restart\"\nhow = \"kill\"\n";
+
+TEST_F(Trial, kills_the_process_where_the_workload_says_so_and_keeps_what_was_acknowledged) {
+  for (const char* store : {"sqlite", "raw-file"}) {
+    const json record = run(
+        request(store, kLoad + kKill + kRun +
+                           "[[phases]]\nkind = \"restart\"\nname = \"again\"\nhow = \"kill\"\n"));
+    EXPECT_EQ(record.at("status"), "ok") << store << ": " << record.at("reason");
+    EXPECT_TRUE(record.at("validation").at("ok")) << store;
+    EXPECT_EQ(record.at("recovery_ns").size(), 3) << store;
+    EXPECT_EQ(phase_of(record, "restart").at("how"), "kill");
+    EXPECT_EQ(phase_of(record, "restart").at("wall_ns"), record.at("recovery_ns").at(0));
+    EXPECT_TRUE(record.at("close_ns").is_number()) << "the last process is closed";
+  }
+  expect_clean();
+}
+
+TEST_F(Trial, that_kills_leaves_the_store_unclosed) {
+  for (const bool kill : {false, true}) {
+    WorkerRequest worker;
+    worker.store = "sqlite";
+    worker.durability = DurabilityClass::process;
+    worker.workload =
+        request("sqlite", kLoad + (kill ? kKill : "[[phases]]\nkind = \"restart\"\n")).workload;
+    worker.directory = root_ + (kill ? "/killed" : "/closed");
+    worker.outcome_path = worker.directory + ".json";
+    worker.last_phase = 2;
+    fs::create_directory(worker.directory);
+    const std::string path = worker.directory + ".request";
+    std::ofstream(path) << to_json(worker).dump();
+    auto child = ChildProcess::start(ASSAY_TEST_CHILD, {"worker", path}, root_ + "/child.log");
+    ASSERT_TRUE(child) << child.error().message();
+    const std::string death = (*child)->wait();
+    EXPECT_EQ(death.find("signal 9") != std::string::npos, kill) << death;
+    EXPECT_TRUE(fs::exists(worker.outcome_path));
+    bool log_left = false;
+    for (const auto& entry : fs::directory_iterator(worker.directory))
+      log_left = log_left || (entry.path().string().ends_with("-wal") && entry.file_size() > 0);
+    EXPECT_EQ(log_left, kill) << "closing moves the log into the file and removes it";
+  }
+}
+
+TEST_F(Trial, that_kills_disqualifies_a_store_that_loses_what_it_acknowledged) {
+  TrialRequest asked = request("lying", kLoad + kRun + kKill);
+  asked.arm.store = ASSAY_TEST_LYING_STORE;
+  asked.arm.settings = {{"lie", "lose_last"}};
+  const json record = run(asked);
+  EXPECT_EQ(record.at("status"), "disqualified");
+  EXPECT_NE(record.at("reason").get<std::string>().find("wrong contents"), std::string::npos);
+}
+
+TEST_F(Trial, refuses_to_kill_a_store_that_promises_nothing_after_it) {
+  TrialRequest asked = request("sqlite", kLoad + kKill);
+  asked.arm.durability = DurabilityClass::volatile_;
+  const Result<json> record = run_trial(asked, stop_);
+  ASSERT_FALSE(record);
+  EXPECT_EQ(record.error().kind(), ErrorKind::bad_input);
+  EXPECT_NE(record.error().message().find("promises nothing"), std::string::npos);
+  asked.arm.store = "null";  // keeps nothing in any class
+  EXPECT_EQ(run(asked).at("status"), "ok");
+}
+
+TEST_F(Trial, records_the_time_inside_store_calls_beside_the_wall_time) {
+  const json record = run(request("null", kLoad + "[[phases]]\nkind = \"run\"\noperations = 30000\n"
+                                                  "[[phases.roles]]\nname = \"clients\"\n"
+                                                  "threads = 2\nmix = { read = 1.0 }\n"));
+  ASSERT_EQ(record.at("status"), "ok") << record.at("reason");
+  const json phase = phase_of(record, "run");
+  const double store_ns = phase.at("store_ns");
+  EXPECT_GT(store_ns, 0.0);
+  EXPECT_LT(store_ns, 2.0 * phase.at("wall_ns").get<double>()) << "of two threads";
+  EXPECT_GT(phase.at("store_rate_per_s").get<double>(), phase.at("throughput_per_s").get<double>());
+  EXPECT_EQ(phase.at("roles").at("clients").at("store_ns"), phase.at("store_ns"));
+  EXPECT_EQ(phase.at("clock_steps_back"), 0);
+  const json load = phase_of(record, "load");
+  EXPECT_GT(load.at("store_ns"), 0);
+  EXPECT_LE(load.at("store_ns"), load.at("wall_ns"));
+}
+
+TEST_F(Trial, times_batches_of_operations_where_the_workload_says_so) {
+  const json record =
+      run(request("sqlite", kLoad + "[[phases]]\nkind = \"run\"\noperations = 500\n"
+                                    "timed_batch = 25\n[[phases.roles]]\nname = \"writer\"\n"
+                                    "mix = { update = 1.0 }\n"));
+  ASSERT_EQ(record.at("status"), "ok") << record.at("reason");
+  const json phase = phase_of(record, "run");
+  EXPECT_EQ(phase.at("operations"), 500);
+  EXPECT_EQ(phase.at("operations_per_sample"), 25);
+  EXPECT_EQ(phase.at("classes").at("update").at("count"), 20);
+  EXPECT_NEAR(phase.at("classes").at("update").at("mean_ns").get<double>() * 500,
+              phase.at("store_ns").get<double>(), 500 * 2.0);
+}
+
+/// A program between parent and child: `before` may change the request ("$2"), `after` what the
+/// child leaves.
+std::string child_with(const std::string& root, const std::string& before,
+                       const std::string& after = "") {
+  const std::string path = root + "/child.sh";
+  std::ofstream(path) << "#!/bin/sh\n"
+                      << before << "\n"
+                      << ASSAY_TEST_CHILD << " \"$@\"\n"
+                      << "status=$?\n"
+                      << after << "\nexit $status\n";
+  fs::permissions(path, fs::perms::owner_all);
+  return path;
+}
+
+TEST_F(Trial, is_void_when_its_child_was_given_other_operations_than_were_declared) {
+  TrialRequest asked = request("sqlite", kLoad + kRun);
+  asked.binary = child_with(root_, "sed -i s/nothing/nothing/ \"$2\"");
+  EXPECT_EQ(run(asked).at("status"), "ok");
+  for (const char* change : {R"(s/"seed":11/"seed":12/)", R"(s/"read":0.5/"read":0.4/)"}) {
+    asked.binary = child_with(root_, std::string("sed -i '") + change + "' \"$2\"");
+    const json record = run(asked);
+    EXPECT_EQ(record.at("status"), "void") << change;
+    EXPECT_NE(record.at("reason").get<std::string>().find("another operation stream"),
+              std::string::npos)
+        << record.at("reason");
+    EXPECT_NE(record.at("stream_digest"), stream_digest(asked.workload, asked.seed));
+  }
+}
+
+TEST_F(Trial, is_void_when_its_child_executed_other_operations_than_were_declared) {
+  TrialRequest asked = request("sqlite", kLoad + kRun);
+  asked.binary =
+      child_with(root_, "", R"(sed -i 's/"digest":"./"digest":"x/' "${2%/*}"/outcome-0.json)");
+  const json record = run(asked);
+  EXPECT_EQ(record.at("status"), "void");
+  EXPECT_NE(record.at("reason").get<std::string>().find("has executed other operations"),
+            std::string::npos)
+      << record.at("reason");
+}
+
 TEST_F(Trial, ends_a_background_role_with_the_measured_one_and_keeps_it_apart) {
   const json record = run(request(
       "sqlite", kLoad + "[[phases]]\nkind = \"run\"\noperations = 400\n"
@@ -204,10 +341,35 @@ TEST_F(Trial, runs_a_cold_phase_in_a_fresh_process_with_its_files_out_of_the_cac
   EXPECT_LE(cache.at("resident_fraction"), 0.5);
 }
 
+TEST_F(Trial, runs_a_cold_phase_over_a_data_set_of_which_opening_caches_a_large_share) {
+  // SQLite maps the index of its log, 32 KiB, whatever is in the file.
+  const std::string cold =
+      "[[phases]]\nkind = \"run\"\nname = \"cold\"\ncache = \"cold-files\"\noperations = 50\n"
+      "[[phases.roles]]\nmix = { read = 1.0 }\n";
+  const json record = run(request("sqlite", kLoad + cold, "count = 2000"));
+  ASSERT_EQ(record.at("status"), "ok") << record.at("reason");
+  const json cache = phase_of(record, "cold").at("cache");
+  EXPECT_LE(cache.at("resident_bytes"), 65'536);
+}
+
+TEST(ColdPhase, may_begin_below_the_larger_of_its_two_limits) {
+  Phase phase;
+  phase.max_resident = 0.02;
+  phase.max_resident_bytes = 1000;
+  CacheFigures figures;
+  figures.resident_fraction = 0.5;
+  figures.resident_bytes = 1000;
+  EXPECT_TRUE(within_limits(phase, figures));
+  figures.resident_bytes = 1001;
+  EXPECT_FALSE(within_limits(phase, figures));
+  figures.resident_fraction = 0.02;
+  EXPECT_TRUE(within_limits(phase, figures));
+}
+
 TEST_F(Trial, is_void_when_a_cold_phase_would_not_be_cold) {
   const std::string cold =
       "[[phases]]\nkind = \"run\"\nname = \"cold\"\ncache = \"cold-files\"\noperations = 50\n"
-      "max_resident = 0.0\n[[phases.roles]]\nmix = { read = 1.0 }\n";
+      "max_resident = 0.0\nmax_resident_bytes = 0\n[[phases.roles]]\nmix = { read = 1.0 }\n";
   // Opening SQLite reads at least the first page.
   const json record = run(request("sqlite", kLoad + cold));
   if (record.at("status") == "ok") {
@@ -250,6 +412,29 @@ TEST_F(Trial, disqualifies_a_store_that_fails) {
   expect_clean();
 }
 
+TEST_F(Trial, records_the_memory_budget_that_it_was_held_to) {
+  TrialRequest asked = request("sqlite", kLoad + kRun);
+  asked.workload.memory_bytes = 32 << 20;
+  const json memory = run(asked).at("memory");
+  if (memory.contains("unknown")) GTEST_SKIP() << memory;  // no control group may be made here
+  EXPECT_EQ(memory.at("budget_bytes"), 32 << 20);
+  EXPECT_EQ(memory.at("limit_bytes"), (32 << 20) + kHarnessMemoryBytes);
+  EXPECT_GT(memory.at("peak_bytes"), 1 << 20);
+}
+
+TEST_F(Trial, disqualifies_a_store_that_wants_more_memory_than_the_budget) {
+  TrialRequest asked = request("crashing", kLoad + kRun);
+  asked.workload.memory_bytes = 16 << 20;
+  asked.arm.store = ASSAY_TEST_CRASHING_STORE;
+  asked.arm.settings = {{"crash_in", "put"}, {"crash_after", "20"}, {"crash_how", "memory"}};
+  const json record = run(asked);
+  if (record.at("memory").contains("unknown")) GTEST_SKIP() << record.at("memory");
+  EXPECT_EQ(record.at("status"), "disqualified");
+  const std::string reason = record.at("reason");
+  EXPECT_NE(reason.find("wanted more than the 16 MiB"), std::string::npos) << reason;
+  expect_clean();
+}
+
 TEST_F(Trial, is_void_when_it_takes_too_long) {
   TrialRequest asked = request("crashing", kLoad + kRun);
   asked.arm.store = ASSAY_TEST_CRASHING_STORE;
@@ -257,6 +442,7 @@ TEST_F(Trial, is_void_when_it_takes_too_long) {
   asked.timeout_ms = 1000;
   const json record = run(asked);
   EXPECT_EQ(record.at("status"), "void");
+  EXPECT_EQ(record.at("timeout_ms"), 1000);
   const std::string reason = record.at("reason");
   EXPECT_NE(reason.find("timed out"), std::string::npos) << reason;
   EXPECT_NE(reason.find("still inside put"), std::string::npos) << reason;

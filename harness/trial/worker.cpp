@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <iostream>
 #include <memory>
@@ -14,6 +15,7 @@
 
 #include "adapters/registry.h"
 #include "harness/measure/clock.h"
+#include "harness/measure/memory_group.h"
 #include "harness/measure/pinning.h"
 #include "harness/trial/cache_policy.h"
 #include "harness/trial/cpu_pins.h"
@@ -56,6 +58,8 @@ class Worker {
 
   Status run();
   Status validate();
+  /// After run(): the restart that ends this process is a killing one, so the store stays open.
+  [[nodiscard]] bool ends_by_kill() const;
 
  private:
   Status open(bool create);
@@ -106,7 +110,7 @@ Status Worker::open(bool create) {
   open_meters_->begin();
   const std::uint64_t before = ticks_now();
   Result<std::unique_ptr<Store>> store = driver_->open(options);
-  const std::uint64_t ticks = ticks_now() - before;
+  const std::uint64_t ticks = ticks_between(before, ticks_now());
   open_meters_->end();
   outcome_["open_ns"] = TickScale::get().to_ns(ticks);
   if (!store) {
@@ -137,6 +141,7 @@ Status Worker::run_windows(RunPhase& run, PhaseMeters& meters) {
       return fail(ErrorKind::child, "the parent said \"" + line + "\"");
     section.fresh = fresh;
     fresh = false;
+    run.refill(section);
     meters.begin();
     const Result<SectionFigures> done = run.run(section);
     if (!done) return fail(done.error());
@@ -158,8 +163,10 @@ Status Worker::run_workers(std::size_t index, PhaseMeters& meters, PhaseFigures&
   if (request_.windows && index == measured_phase_index(workload_)) {
     ASSAY_TRY(run_windows(run, meters));
   } else {
+    const Section section = run.timed_section();
+    run.refill(section);
     meters.begin();
-    const Result<SectionFigures> timed = run.run(run.timed_section(), progress_of(index));
+    const Result<SectionFigures> timed = run.run(section, progress_of(index));
     if (!timed) return fail(timed.error());
     meters.end();
   }
@@ -175,7 +182,8 @@ Status Worker::run_store_call(PhaseKind kind, PhaseMeters& meters, PhaseFigures&
   const Status done = kind == PhaseKind::sync         ? store_->sync()
                       : kind == PhaseKind::checkpoint ? store_->checkpoint()
                                                       : store_->settle();
-  figures.wall_ns = TickScale::get().to_ns(ticks_now() - before);
+  figures.wall_ns = TickScale::get().to_ns(ticks_between(before, ticks_now()));
+  figures.store.ns = figures.wall_ns;
   meters.end();
   return done;
 }
@@ -255,7 +263,7 @@ Status Worker::close() {
                          {"allocated_bytes", space->allocated_bytes}};
   const std::uint64_t before = ticks_now();
   const Status closed = store_->close();
-  outcome_["close_ns"] = TickScale::get().to_ns(ticks_now() - before);
+  outcome_["close_ns"] = TickScale::get().to_ns(ticks_between(before, ticks_now()));
   if (!closed) {
     Error error = closed.error();
     return fail(error.in("close"));
@@ -264,13 +272,21 @@ Status Worker::close() {
   return {};
 }
 
+bool Worker::ends_by_kill() const {
+  if (request_.task != WorkerTask::run || request_.last_phase == request_.first_phase) return false;
+  const Phase& last = workload_.phases[request_.last_phase - 1];
+  return last.kind == PhaseKind::restart && last.how == RestartHow::kill;
+}
+
 Status Worker::run() {
   outcome_["stage"] = "setup";
+  outcome_["stream_digest"] = stream_digest(workload_, request_.seed);
   outcome_["phases"] = json::array();
   outcome_["executed"] = json::array();
   ASSAY_TRY(open(request_.first_phase == 0));
   outcome_["stage"] = "measuring";
   ASSAY_TRY(run_phases());
+  if (ends_by_kill()) return {};
   return close();
 }
 
@@ -312,11 +328,17 @@ int worker_main(const std::string& request_path) {
     Worker worker(*request, outcome, parent);
     outcome["stage"] = "setup";
     Status done;
-    if (!request->cpus.empty()) done = pin_thread(request->cpus);
+    if (!request->memory_group.empty()) done = join_memory_group(request->memory_group);
+    if (done && !request->cpus.empty()) done = pin_thread(request->cpus);
     if (done) done = request->task == WorkerTask::run ? worker.run() : worker.validate();
     if (!done) {
       fmt::print(stderr, "assay worker: {}\n", done.error().message());
       outcome["error"] = error_to_json(done.error());
+    }
+    if (done && worker.ends_by_kill()) {
+      // What was measured is written down first; every operation has been acknowledged by now.
+      outcome["killed"] = true;
+      if (hand_over_file(request->outcome_path, outcome.dump())) ::kill(::getpid(), SIGKILL);
     }
   }
   const Status written = hand_over_file(request->outcome_path, outcome.dump());

@@ -41,6 +41,7 @@ nlohmann::json to_json(const WorkerRequest& request) {
           {"seed", request.seed},
           {"directory", request.directory},
           {"outcome", request.outcome_path},
+          {"memory_group", request.memory_group},
           {"cpus", request.cpus},
           {"first_phase", request.first_phase},
           {"last_phase", request.last_phase},
@@ -64,6 +65,7 @@ Result<WorkerRequest> worker_request_from_json(const nlohmann::json& json) {
     request.seed = json.at("seed");
     request.directory = json.at("directory");
     request.outcome_path = json.at("outcome");
+    request.memory_group = json.at("memory_group");
     request.cpus = json.at("cpus").get<std::vector<int>>();
     request.first_phase = json.at("first_phase");
     request.last_phase = json.at("last_phase");

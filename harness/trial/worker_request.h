@@ -29,6 +29,7 @@ struct WorkerRequest {
   std::uint64_t seed = 1;
   std::string directory;     ///< the store's
   std::string outcome_path;  ///< where the outcome is written
+  std::string memory_group;  ///< directory of the control group to join; empty = none
   std::vector<int> cpus;  ///< to take back before all else (ParentElsewhere); empty = as inherited
   // run
   std::size_t first_phase = 0;  ///< [first, last) of workload.phases
