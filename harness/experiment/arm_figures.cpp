@@ -154,6 +154,15 @@ void add_resources(const Plan& plan, const ArmSample& sample, json& row) {
         return per_operation(phase(raw), *user + *system);
       },
       why_unknown(first_phase, "cpu.user_ns"));
+  const auto store_ns = store_ns_per_operation(sample);
+  row["store_ns_per_operation"] =
+      store_ns ? json(*store_ns) : unknown(why_unknown(first_phase, "store_ns"));
+  row["store_rate_per_s"] = median_figure(
+      sample, [&](const json& raw) { return number_at(phase(raw), "store_rate_per_s"); },
+      why_unknown(first_phase, "store_rate_per_s"));
+  row["operations_per_sample"] = median_figure(
+      sample, [&](const json& raw) { return number_at(phase(raw), "operations_per_sample"); },
+      why_unknown(first_phase, "operations_per_sample"));
   row["drain_ns"] = median_figure(
       sample, [](const json& raw) { return number_at(raw, "drain_ns"); },
       why_unknown(first, "drain_ns"));
@@ -174,6 +183,9 @@ json unknown(const std::string& why) {
 }
 
 void add_record(const Plan& plan, json raw, ArmSample& sample) {
+  const json& phase_figures = measured_figures(plan, raw);
+  if (const auto ns = per_operation(phase_figures, number_at(phase_figures, "store_ns")))
+    sample.store_ns.push_back(*ns);
   const json& measured = member(measured_figures(plan, raw), "classes");
   if (measured.is_object()) {
     for (const auto& [name, figures] : measured.items()) {
@@ -198,6 +210,11 @@ void add_record(const Plan& plan, json raw, ArmSample& sample) {
     }
   }
   sample.raws.push_back(std::move(raw));
+}
+
+std::optional<double> store_ns_per_operation(const ArmSample& sample) {
+  if (sample.store_ns.empty()) return std::nullopt;
+  return median_of(sample.store_ns);
 }
 
 const json& measured_figures(const Plan& plan, const json& raw) {

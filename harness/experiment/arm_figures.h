@@ -23,6 +23,7 @@ struct ArmSample {
   /// Latencies of every operation of every trial in one count: highest value of a bucket -> count.
   std::map<std::uint64_t, std::uint64_t> latency_counts;
   double latency_ns_max = 0.0;
+  std::vector<double> store_ns;  ///< inside store calls, an operation; a value a trial
 };
 
 /// Adds a trial's record to `raws` and its latencies to the counts.
@@ -45,6 +46,10 @@ void add_record(const Plan& plan, nlohmann::json raw, ArmSample& sample);
 /// What a reader of the table must know about an arm's trials: trends, warm-up not reached, load of
 /// others, skipped slots.
 [[nodiscard]] std::vector<std::string> arm_warnings(const Plan& plan, const ArmSample& sample);
+
+/// Median over the trials of the time inside store calls, an operation; nothing where no trial has
+/// it.
+[[nodiscard]] std::optional<double> store_ns_per_operation(const ArmSample& sample);
 
 /// {"unknown": why}
 [[nodiscard]] nlohmann::json unknown(const std::string& why);

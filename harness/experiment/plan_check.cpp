@@ -20,6 +20,26 @@ bool any_phase_does(const Workload& workload, OpKind kind) {
                      [kind](const Phase& phase) { return does(phase, kind); });
 }
 
+std::size_t kinds_of(const Role& role) {
+  return static_cast<std::size_t>(
+      std::count_if(role.mix.begin(), role.mix.end(), [](double weight) { return weight > 0.0; }));
+}
+
+/// A timed batch covers whatever operations follow each other.
+bool has_mixed_samples(const Phase& phase) {
+  return phase.timed_batch != 1 &&
+         std::any_of(phase.roles.begin(), phase.roles.end(),
+                     [](const Role& role) { return kinds_of(role) > 1; });
+}
+
+/// A latency sample of the phase can be of this kind alone.
+bool is_sampled(const Phase& phase, OpKind kind) {
+  return std::any_of(phase.roles.begin(), phase.roles.end(), [&](const Role& role) {
+    return role.mix[static_cast<std::size_t>(kind)] > 0.0 &&
+           (phase.timed_batch == 1 || kinds_of(role) == 1);
+  });
+}
+
 std::uint64_t largest_value_bytes(const ValueSpec& values) {
   return values.sizes == ValueSizes::fixed ? values.bytes : values.max_bytes;
 }
@@ -115,8 +135,9 @@ std::optional<Error> impossible_metric(const Workload& workload, const Metric& m
   if (phase->kind == PhaseKind::load) done.push_back("load");
   for (std::size_t i = 0; i < kOpKinds; ++i) {
     const auto kind = static_cast<OpKind>(i);
-    if (does(*phase, kind)) done.emplace_back(to_string(kind));
+    if (is_sampled(*phase, kind)) done.emplace_back(to_string(kind));
   }
+  if (has_mixed_samples(*phase)) done.emplace_back("mixed");
   if (std::find(done.begin(), done.end(), metric.operation_class) != done.end()) {
     return std::nullopt;
   }

@@ -16,6 +16,7 @@
 #include "harness/experiment/order.h"
 #include "harness/experiment/plan.h"
 #include "harness/experiment/plan_check.h"
+#include "harness/trial/precheck.h"
 #include "workloads/toml_reader.h"
 
 namespace assay {
@@ -228,6 +229,10 @@ Status check_arm(const Declaration& declaration, std::size_t number,
   }
   if (auto error = missing_durability(arm.durability, **driver)) {
     return refuse(*error, table, table.has("durability") ? "durability" : "store");
+  }
+  if (Status kills = check_kills(plan.workload, arm.durability, (*driver)->capabilities());
+      !kills) {
+    return refuse(kills.error(), table, table.has("durability") ? "durability" : "store");
   }
   if (auto error = missing_capability(plan.workload, **driver)) {
     return refuse(*error, table, "store");

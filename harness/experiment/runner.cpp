@@ -7,6 +7,7 @@
 
 #include "harness/experiment/result_place.h"
 #include "harness/experiment/run_state.h"
+#include "harness/experiment/timed_batches.h"
 #include "harness/experiment/verdict.h"
 #include "harness/ledger/durable_file.h"
 #include "harness/ledger/ledger.h"
@@ -89,6 +90,7 @@ class Run {
   ResultPlace place_;
   std::optional<RunState> state_;
   std::map<std::uint64_t, std::pair<std::string, std::string>> streams_;  ///< seed -> digest, arm
+  std::vector<TimedBatchChoice> timed_batches_;  ///< the same for every arm and trial
   std::vector<std::string> warnings_;
   std::vector<std::string> void_reasons_;
 };
@@ -129,8 +131,14 @@ Status Run::begin_result(const LedgerRecord* resumed) {
   state_.emplace(plan_, place_.result);
   if (resumed != nullptr) {
     state_->load(ledger_->records());
+    timed_batches_ = timed_batches_from_json(resumed->body);
     for (const TrialEntry& trial : state_->trials()) ASSAY_TRY(check_streams(trial.body));
     return {};
+  }
+  if (services_.choose_timed_batches) {
+    auto chosen = services_.choose_timed_batches(plan_.workload, plan_.seed);
+    if (!chosen) return fail(chosen.error());
+    timed_batches_ = std::move(*chosen);
   }
   const auto hash =
       ledger_->append("plan", {{"result", place_.result},
@@ -140,6 +148,7 @@ Status Run::begin_result(const LedgerRecord* resumed) {
                                {"status", request_.registered ? "registered" : "exploratory"},
                                {"provenance", provenance_},
                                {"notes", plan_.notes},
+                               {"timed_batches", to_json(timed_batches_)},
                                {"stream_digest", stream_digest_}});
   if (!hash) return fail(hash.error());
   return {};
@@ -159,6 +168,7 @@ TrialRequest Run::request_for(const Arm& arm, std::uint64_t round, std::uint64_t
   TrialRequest trial;
   trial.arm = arm;
   trial.workload = plan_.workload;
+  apply_timed_batches(timed_batches_, trial.workload);
   trial.seed = plan_.seed + round;
   trial.root = plan_.root;
   trial.timeout_ms = plan_.trial_timeout_ms;

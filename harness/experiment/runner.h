@@ -17,6 +17,7 @@
 #include "adapters/result.h"
 #include "harness/experiment/plan.h"
 #include "harness/experiment/progress.h"
+#include "harness/trial/timed_batch.h"
 #include "harness/trial/trial.h"
 
 namespace assay {
@@ -37,6 +38,9 @@ struct RunServices {
   /// A sentence about the device's flushes when they are too fast to be true; else empty.
   std::function<std::string(const std::string& root)> flush_warning;
   std::function<std::string(const Workload&, std::uint64_t seed)> stream_digest;
+  /// Operations a latency sample, for the phases whose plan leaves them open.
+  std::function<Result<std::vector<TimedBatchChoice>>(const Workload&, std::uint64_t seed)>
+      choose_timed_batches;
   [[nodiscard]] static RunServices real(std::vector<std::string> command_line);
 };
 

@@ -24,6 +24,7 @@ RunServices RunServices::real(std::vector<std::string> command_line) {
     if (!probe) return "the device's flushes could not be probed: " + probe.error().message();
     return probe->plausible ? std::string() : probe->verdict;
   };
+  services.choose_timed_batches = assay::choose_timed_batches;
   services.stream_digest = [](const Workload& workload, std::uint64_t seed) {
     return assay::stream_digest(workload, seed);
   };

@@ -62,6 +62,20 @@ json share_of(const Samples& samples, const std::string& reference, const ArmSam
   return *part / *whole;
 }
 
+/// Store time of an operation beyond a reference's: what is the store's own, the harness's share of
+/// the latency taken off.
+json store_ns_above(const Samples& samples, const std::string& reference,
+                    const ArmSample& sample) {
+  const auto found = samples.find(reference);
+  if (found == samples.end() || !found->second.arm->reference) {
+    return unknown(fmt::format("{} was not run", reference));
+  }
+  const auto own = store_ns_per_operation(sample);
+  const auto base = store_ns_per_operation(found->second);
+  if (!own || !base) return unknown("no store time was recorded");
+  return *own - *base;
+}
+
 json make_rows(const VerdictInput& input, const Samples& samples) {
   json rows = json::array();
   for (const Arm& arm : input.plan.arms) {
@@ -73,6 +87,7 @@ json make_rows(const VerdictInput& input, const Samples& samples) {
     row["reason"] = wrong != input.state.disqualified().end() ? wrong->second : "";
     row["share_of_raw"] = share_of(samples, "raw-file", sample);
     row["null_share"] = share_of(samples, "null", sample);
+    row["store_ns_above_null"] = store_ns_above(samples, "null", sample);
     rows.push_back(std::move(row));
   }
   return rows;
@@ -86,6 +101,19 @@ void warn_about_null(const json& rows, std::vector<std::string>& warnings) {
     warnings.push_back(fmt::format(
         "{}: the harness's own cost is {:.0f} % of an operation; ratios are understated",
         row["arm"].get<std::string>(), share * 100.0));
+  }
+}
+
+/// Means of batches say nothing about the slowest operation.
+void note_batches(const json& rows, std::vector<std::string>& warnings) {
+  for (const json& row : rows) {
+    const json& operations = row["operations_per_sample"];
+    if (!operations.is_number() || operations.get<double>() <= 1.0) continue;
+    warnings.push_back(
+        fmt::format("latencies are means of batches of {} operations (timed_batch): their "
+                    "percentiles and maxima are of batches, not of single operations",
+                    operations.get<std::uint64_t>()));
+    return;
   }
 }
 
@@ -158,6 +186,7 @@ std::vector<std::string> collect_warnings(const VerdictInput& input, const Sampl
   std::vector<std::string> warnings = input.warnings;
   warnings.insert(warnings.end(), input.plan.notes.begin(), input.plan.notes.end());
   warn_about_null(rows, warnings);
+  note_batches(rows, warnings);
   for (const Arm& arm : input.plan.arms) {
     for (std::string& one : arm_warnings(input.plan, samples.at(arm.name))) {
       warnings.push_back(std::move(one));
