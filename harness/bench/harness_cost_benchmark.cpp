@@ -6,6 +6,8 @@
 // What two threads reach is shown beside what the empty loop reaches on two, for a machine whose
 // second CPU is busy or shared gives nobody 1.8.
 // Figures of one's own machine: --benchmark_repetitions=10 --benchmark_enable_random_interleaving.
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cmath>
@@ -151,41 +153,54 @@ BENCHMARK_CAPTURE(worker_loop, zipfian_half_updates, kZipfianHalf)
 /// The console's report, and what a second thread adds to each benchmark that ran with two.
 class ScalingReporter final : public benchmark::ConsoleReporter {
  public:
+  ScalingReporter() : ConsoleReporter(::isatty(STDOUT_FILENO) == 1 ? OO_Color : OO_None) {}
   void ReportRuns(const std::vector<Run>& runs) override {
     ConsoleReporter::ReportRuns(runs);
     for (const Run& run : runs) {
       const auto rate = run.counters.find("items_per_second");
-      if (run.run_type != Run::RT_Iteration || rate == run.counters.end()) continue;
-      rates_[run.run_name.function_name][static_cast<int>(run.threads)].push_back(rate->second);
+      // With aggregates only, the library hands over the median and no single run.
+      const bool single = run.run_type == Run::RT_Iteration;
+      if (!single && run.aggregate_name != "median") continue;
+      if (rate == run.counters.end()) continue;
+      Figures& figures = figures_[run.run_name.function_name][static_cast<int>(run.threads)];
+      figures.rates.push_back(rate->second);
+      figures.cpu.push_back(run.GetAdjustedCPUTime());
     }
   }
-  void print_scaling() {
-    const double empty = scaling_of("empty_loop");
+  /// The rate tells what a user gets; the CPU time of an operation tells why: a thread that waits
+  /// for a CPU makes the first worse, one that shares a cache line makes the second worse.
+  void print_scaling() const {
+    const double empty = scaling_of("empty_loop", &Figures::rates);
     if (empty == 0.0) return;
-    std::printf("two threads beside one, by the median rate: empty loop %.2f\n", empty);
-    for (const auto& [name, rates] : rates_) {
-      const double scaling = scaling_of(name);
+    std::printf("two threads beside one, by medians: rate of the empty loop %.2f\n", empty);
+    for (const auto& [name, by_threads] : figures_) {
+      const double scaling = scaling_of(name, &Figures::rates);
       if (name == "empty_loop" || scaling == 0.0) continue;
-      std::printf("  %s %.2f, %.0f %% of the empty loop's\n", name.c_str(), scaling,
-                  100.0 * scaling / empty);
+      std::printf("  %s: rate %.2f, %.0f %% of the empty loop's; CPU time an operation %.2f\n",
+                  name.c_str(), scaling, 100.0 * scaling / empty,
+                  scaling_of(name, &Figures::cpu) / scaling_of("empty_loop", &Figures::cpu));
     }
   }
 
  private:
-  using Rates = std::map<int, std::vector<double>>;  ///< by threads, one a repetition
+  struct Figures {  ///< one a repetition
+    std::vector<double> rates;
+    std::vector<double> cpu;
+  };
   static double median_of(std::vector<double> values) {
     const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
     std::nth_element(values.begin(), middle, values.end());
     return *middle;
   }
-  /// 0 when it did not run with one and with two threads.
-  [[nodiscard]] double scaling_of(const std::string& name) const {
-    const auto found = rates_.find(name);
-    if (found == rates_.end() || !found->second.contains(1) || !found->second.contains(2)) return 0;
-    return median_of(found->second.at(2)) / median_of(found->second.at(1));
+  /// Two threads' figure over one's; 0 when it did not run with both.
+  [[nodiscard]] double scaling_of(const std::string& name,
+                                  std::vector<double> Figures::* figure) const {
+    const auto found = figures_.find(name);
+    if (found == figures_.end() || found->second.size() < 2) return 0.0;
+    return median_of(found->second.at(2).*figure) / median_of(found->second.at(1).*figure);
   }
 
-  std::map<std::string, Rates> rates_;
+  std::map<std::string, std::map<int, Figures>> figures_;  ///< by name and threads
 };
 
 }  // namespace
