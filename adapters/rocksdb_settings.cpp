@@ -54,7 +54,7 @@ Result<Counts> read_counts(const Settings& settings, std::uint64_t memory_bytes)
   const std::uint64_t cpus = std::max(2U, std::thread::hardware_concurrency());
   const Row rows[] = {
       {"block_cache_bytes",
-       {.least = 0, .most = kMost, .automatic = memory_bytes},
+       {.least = 0, .most = kMost, .automatic = memory_bytes / 2},
        &Counts::cache_bytes},
       {"write_buffer_bytes",
        {.least = 1U << 16, .most = kMost, .automatic = buffer},

@@ -97,7 +97,7 @@ TEST(DurabilityClasses, set_rocksdbs_write_options) {
     EXPECT_EQ(settings.at("sync"), sync) << to_string(durability);
     EXPECT_EQ(settings.at("wal"), wal) << to_string(durability);
     EXPECT_EQ(settings.at("wal_recovery_mode"), "point_in_time");
-    EXPECT_EQ(settings.at("block_cache_bytes"), std::to_string(8 << 20));
+    EXPECT_EQ(settings.at("block_cache_bytes"), std::to_string(4 << 20));
     EXPECT_EQ(settings.at("write_buffer_bytes"), std::to_string(1 << 20));
     EXPECT_EQ(settings.at("filter_policy").substr(0, 11), "bloomfilter");
     EXPECT_NE(settings.at("db_options").find("wal_recovery_mode=kPointInTimeRecovery"),

@@ -1,7 +1,7 @@
 // A store that works until the call that its settings name, and then ends badly.
 //   crash_in     none, or the call: open put get erase apply rollback scan close
 //   crash_after  how many of these calls succeed first
-//   crash_how    segv, abort, stack (overflow), exit, throw, or hang
+//   crash_how    segv, abort, stack (overflow), exit, throw, hang, or memory (takes it all)
 #include <unistd.h>
 
 #include <atomic>
@@ -16,8 +16,9 @@ namespace {
 
 constexpr const char* kCalls[] = {"none",  "open",     "put",  "get",   "erase",
                                   "apply", "rollback", "scan", "close", nullptr};
-constexpr const char* kEnds[] = {"segv", "abort", "stack", "exit", "throw", "hang", nullptr};
+constexpr const char* kEnds[] = {"segv", "abort", "stack", "exit", "throw", "hang", "memory", nullptr};
 
+std::atomic<unsigned> taken{0};
 std::atomic<std::uint64_t> calls{0};  // of the kind that crashes, in this process
 
 // Not a tail call, and nothing the compiler could leave out.
@@ -54,6 +55,12 @@ struct Crashing {
       overflow(&bottom, 1'000'000'000);
     }
     while (crash_how == "hang") ::pause();
+    while (crash_how == "memory") {  // bounded, where nothing bounds it
+      constexpr std::size_t kBlock = 1 << 20;
+      if (taken++ == 1024) std::abort();
+      volatile char* const block = static_cast<volatile char*>(std::malloc(kBlock));
+      for (std::size_t at = 0; at < kBlock; at += 4096) block[at] = 1;
+    }
   }
   [[nodiscard]] std::size_t commits_to_forget() const { return 0; }
   void opened(toy::Entries&) const {}
