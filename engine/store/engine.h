@@ -130,7 +130,16 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // Checkpoints and merges (engine_checkpoint.cpp).
   Status flush_overlay();
   Status freeze();
-  Result<bool> merge_once(bool everything);
+  /// Which runs are merged: those of a level that is full; neighbours of like size; all.
+  enum class MergeRule : std::uint8_t { full_level, like_size, everything };
+  struct MergeChoice {
+    std::size_t first = 0;
+    std::size_t last = 0;  ///< one behind the last input; first = nothing to do
+    unsigned level = 0;    ///< of the result
+    bool move_last_down = false;
+  };
+  MergeChoice choose_merge(const Runs& runs, MergeRule rule) const;
+  Result<bool> merge_once(MergeRule rule);
   Result<std::vector<std::shared_ptr<const Tree>>> build_trees(EntryCursor& source);
   Result<std::vector<std::shared_ptr<const Tree>>> merge_trees(
       const std::vector<std::shared_ptr<const Run>>& inputs, bool drop_tombstones);

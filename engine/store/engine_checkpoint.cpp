@@ -278,28 +278,46 @@ Result<std::vector<std::shared_ptr<const Tree>>> Engine::merge_trees(
 
 // M1: the runs of a level are merged when there are as many as the ratio between levels. The last
 // run takes part once the others are not small beside it, else it moves a level down untouched.
-Result<bool> Engine::merge_once(bool everything) {
+// Neighbours of like size are merged by drain() only: it costs each entry a logarithm of writes,
+// and every run less saves each scan a source and each look-up a filter.
+Engine::MergeChoice Engine::choose_merge(const Runs& runs, MergeRule rule) const {
+  if (runs.size() < 2) return {};
+  if (rule == MergeRule::everything) return {0, runs.size(), runs.back()->level, false};
+  if (rule == MergeRule::like_size) {
+    constexpr std::uint64_t like = 2;  // an older run at most so many times what is before it
+    for (std::size_t first = 0; first + 1 < runs.size(); ++first) {
+      std::uint64_t pages = runs[first]->pages();
+      std::size_t last = first + 1;
+      for (; last < runs.size() && runs[last]->pages() <= like * pages; ++last) {
+        pages += runs[last]->pages();
+      }
+      if (last - first > 1) return {first, last, runs[last - 1]->level, false};
+    }
+    return {};
+  }
+  MergeChoice choice;
+  for (choice.first = 0; choice.first < runs.size(); choice.first = choice.last) {
+    choice.level = runs[choice.first]->level;
+    choice.last = choice.first + 1;
+    while (choice.last < runs.size() && runs[choice.last]->level == choice.level) ++choice.last;
+    if (choice.last - choice.first >= options_.level_ratio) break;
+  }
+  if (choice.first == runs.size()) return {};
+  ++choice.level;
+  if (choice.last + 1 == runs.size() && runs[choice.last]->level == choice.level) {
+    std::uint64_t pages = 0;
+    for (std::size_t i = choice.first; i < choice.last; ++i) pages += runs[i]->pages();
+    choice.move_last_down = pages * options_.level_ratio < runs[choice.last]->pages();
+    if (!choice.move_last_down) ++choice.last;
+  }
+  return choice;
+}
+
+Result<bool> Engine::merge_once(MergeRule rule) {
   if (poisoned_.load()) return std::unexpected(poisoned_error(ErrorKind::poisoned));
   const Runs runs = current_runs();
-  if (runs.size() < 2) return false;
-  std::size_t first = 0;
-  std::size_t last = runs.size();  // inputs are [first, last)
-  if (!everything) {
-    for (first = 0; first < runs.size(); first = last) {
-      last = first + 1;
-      while (last < runs.size() && runs[last]->level == runs[first]->level) ++last;
-      if (last - first >= options_.level_ratio) break;
-    }
-    if (first == runs.size()) return false;
-  }
-  const unsigned target = runs[everything ? runs.size() - 1 : first]->level + (everything ? 0 : 1);
-  bool move_last_down = false;
-  if (last + 1 == runs.size() && runs[last]->level == target) {
-    std::uint64_t pages = 0;
-    for (std::size_t i = first; i < last; ++i) pages += runs[i]->pages();
-    move_last_down = pages * options_.level_ratio < runs[last]->pages();
-    if (!move_last_down) ++last;
-  }
+  const auto [first, last, target, move_last_down] = choose_merge(runs, rule);
+  if (first == last) return false;
   // I13: a tombstone goes only when nothing is below that it could hide.
   const bool drop_tombstones = last == runs.size() || LODE_MUTATED("tombstone-dropped-in-merge");
   const Runs inputs(runs.begin() + static_cast<std::ptrdiff_t>(first),
@@ -325,7 +343,10 @@ Status Engine::drain() {
   LODE_TRY(checkpoint());
   const std::lock_guard lock(merge_mutex_);
   while (true) {
-    LODE_ASSIGN(const bool merged, merge_once(false));
+    LODE_ASSIGN(bool merged, merge_once(MergeRule::full_level));
+    if (!merged) {
+      LODE_ASSIGN(merged, merge_once(MergeRule::like_size));
+    }
     if (!merged) return {};
   }
 }
@@ -333,7 +354,7 @@ Status Engine::drain() {
 Status Engine::compact() {
   LODE_TRY(checkpoint());
   const std::lock_guard lock(merge_mutex_);
-  LODE_ASSIGN(const bool merged, merge_once(true));
+  LODE_ASSIGN(const bool merged, merge_once(MergeRule::everything));
   (void)merged;
   return {};
 }
@@ -375,7 +396,7 @@ void Engine::merge_thread() {
     bool again = false;
     {
       const std::lock_guard merge_lock(merge_mutex_);
-      const auto merged = merge_once(false);
+      const auto merged = merge_once(MergeRule::full_level);
       again = merged && *merged;
     }
     lock.lock();

@@ -162,7 +162,9 @@ class LeafReader {
   [[nodiscard]] std::size_t count() const { return count_; }
   /// Entry `i`. Writes its key into `key_out` (key_buffer_bytes), where the page's prefix is kept
   /// since begin_key().
-  void read(std::size_t i, char* key_out, std::size_t& key_bytes, Cell& cell) const;
+  /// `ahead`: in which direction the next ones will be read, for which the CPU fetches them.
+  void read(std::size_t i, char* key_out, std::size_t& key_bytes, Cell& cell,
+            std::ptrdiff_t ahead) const;
   void begin_key(char* key_out) const;
 
  private:

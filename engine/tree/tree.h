@@ -139,7 +139,7 @@ class TreeCursor final : public EntryCursor {
   void next() override {
     if (index_ + 1 < leaf_.count()) [[likely]] {
       ++index_;
-      show();
+      show(1);
     } else {
       next_leaf();
     }
@@ -147,7 +147,7 @@ class TreeCursor final : public EntryCursor {
   void prev() override {
     if (index_ > 0) [[likely]] {
       --index_;
-      show();
+      show(-1);
     } else {
       previous_leaf();
     }
@@ -165,7 +165,7 @@ class TreeCursor final : public EntryCursor {
   void begin_leaf();
   void next_leaf();
   void previous_leaf();
-  void show();
+  void show(std::ptrdiff_t ahead);
 
   std::shared_ptr<const Tree> tree_;
   Position position_;

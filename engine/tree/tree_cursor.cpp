@@ -38,10 +38,10 @@ bool TreeCursor::descend(PageRef from, bool to_last) {
   }
 }
 
-void TreeCursor::show() {
+void TreeCursor::show(std::ptrdiff_t ahead) {
   Cell cell;
   std::size_t key_bytes = 0;
-  leaf_.read(index_, key_.data(), key_bytes, cell);
+  leaf_.read(index_, key_.data(), key_bytes, cell, ahead);
   position_ = {true, cell.kind != CellKind::reference,
                cell.kind == CellKind::tombstone ? EntryKind::tombstone : EntryKind::value,
                std::string_view(key_.data(), key_bytes), cell.data};
@@ -50,13 +50,13 @@ void TreeCursor::show() {
 void TreeCursor::seek_first() {
   path_.clear();
   position_.valid = false;
-  if (descend(tree_->info_.root, false)) show();
+  if (descend(tree_->info_.root, false)) show(1);
 }
 
 void TreeCursor::seek_last() {
   path_.clear();
   position_.valid = false;
-  if (descend(tree_->info_.root, true)) show();
+  if (descend(tree_->info_.root, true)) show(-1);
 }
 
 void TreeCursor::seek(std::string_view key) {
@@ -77,7 +77,7 @@ void TreeCursor::seek(std::string_view key) {
     begin_leaf();
     bool equal = false;
     index_ = view.lower_bound(key, equal);
-    if (index_ < leaf_.count()) return show();
+    if (index_ < leaf_.count()) return show(1);
     // All of the leaf is below the key: the next one begins above it.
     return next_leaf();
   }
@@ -97,7 +97,7 @@ void TreeCursor::next_leaf() {
   if (step.index + 1 < parent.count()) {
     tree_->space_.pool.prefetch(parent.child(step.index + 1).page);
   }
-  if (descend(ref, false)) show();
+  if (descend(ref, false)) show(1);
 }
 
 void TreeCursor::previous_leaf() {
@@ -109,7 +109,7 @@ void TreeCursor::previous_leaf() {
   const PageView parent = step.page.view();
   const PageRef ref = parent.child(step.index);
   if (step.index > 0) tree_->space_.pool.prefetch(parent.child(step.index - 1).page);
-  if (descend(ref, true)) show();
+  if (descend(ref, true)) show(-1);
 }
 
 Result<std::string_view> TreeCursor::load_value() {
