@@ -53,6 +53,31 @@ Error system_error(std::string what, int code) {
   return {ErrorKind::environment, std::move(what) + ": " + std::generic_category().message(code)};
 }
 
+std::string printable(std::string_view text) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string out;
+  out.reserve(text.size());
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    const auto next = i + 1 < text.size() ? static_cast<unsigned char>(text[i + 1]) : 0U;
+    if (byte < 0x20 || byte == 0x7f) {
+      out += "\\x";
+    } else if (byte == 0xc2 && next >= 0x80 && next < 0xa0) {  // U+0080 to U+009F, as UTF-8
+      out += "\\u00";
+      out += kDigits[next >> 4];
+      out += kDigits[next & 15];
+      ++i;
+      continue;
+    } else {
+      out += text[i];
+      continue;
+    }
+    out += kDigits[byte >> 4];
+    out += kDigits[byte & 15];
+  }
+  return out;
+}
+
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});

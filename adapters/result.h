@@ -70,6 +70,10 @@ using Status = Result<void>;
 /// An error of kind `environment` that ends in the text of errno value `code`.
 [[nodiscard]] Error system_error(std::string what, int code);
 
+/// `text` with every control character as \\x1b or \\u009b: what a user, a file or a store gave
+/// must not drive the terminal that it is shown on.
+[[nodiscard]] std::string printable(std::string_view text);
+
 /// The nearest of `valid` to `given` (edit distance), for "did you mean ...?". Empty if none is.
 template <class Names>
 [[nodiscard]] std::string nearest_name(std::string_view given, const Names& valid);

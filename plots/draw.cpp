@@ -54,9 +54,26 @@ std::string shell_quoted(const std::string& text) {
   return out + "'";
 }
 
+/// What gnuplot says, on one line and not endless: it goes into a table and on a terminal.
+std::string one_line(const std::string& text) {
+  constexpr std::size_t kMost = 300;
+  std::string line;
+  for (const char c : text) {
+    const bool space = static_cast<unsigned char>(c) <= 0x20;
+    if (!space) {
+      line += c;
+    } else if (!line.empty() && line.back() != ' ') {
+      line += ' ';
+    }
+  }
+  while (!line.empty() && line.back() == ' ') line.pop_back();
+  return shortened(line, kMost);
+}
+
 /// gnuplot reads the source from a pipe, in the figure's own directory. It leaves at the first
-/// error; `cat` then takes the rest, so that we never write into a closed pipe.
-Status run_gnuplot(const Sheet& sheet, const std::string& source, const fs::path& directory) {
+/// error; `cat` then takes the rest, so that we never write into a closed pipe. Returns why a
+/// picture is not there; empty when both are.
+std::string run_gnuplot(const Sheet& sheet, const std::string& source, const fs::path& directory) {
   const fs::path complaints = directory / (sheet.name + ".stderr");
   const std::string command =
       fmt::format("{{ cd {} && gnuplot -d - >/dev/null 2>{}.stderr; cat >/dev/null; }}",
@@ -65,25 +82,29 @@ Status run_gnuplot(const Sheet& sheet, const std::string& source, const fs::path
     gnuplotio::Gnuplot gnuplot(command);
     gnuplot << source;
   }
-  const std::string complaint = read_file(complaints);
+  const std::string complaint = one_line(read_file(complaints));
   std::error_code ignored;
   fs::remove(complaints, ignored);
+  bool drawn = complaint.find("line ") == std::string::npos;
   for (const char* suffix : {".svg", ".png"}) {
     const auto size = fs::file_size(directory / (sheet.name + suffix), ignored);
-    if (!ignored && size > 0 && complaint.find("line ") == std::string::npos) continue;
-    return fail(
-        Error(ErrorKind::internal, fmt::format("gnuplot did not draw {}{}: {}", sheet.name, suffix,
-                                               complaint.empty() ? "it said nothing" : complaint))
-            .at((directory / (sheet.name + ".gp")).string()));
+    drawn = drawn && !ignored && size > 0;
   }
-  return {};
+  if (drawn) return {};
+  // Half a picture must not be taken for one; its source and data stay to look into.
+  for (const char* suffix : {".svg", ".png"})
+    fs::remove(directory / (sheet.name + suffix), ignored);
+  return complaint.empty() ? "gnuplot drew nothing and said nothing" : "gnuplot says: " + complaint;
 }
 
-Status draw(const Sheet& sheet, const fs::path& directory) {
+/// A note when gnuplot refuses the figure; an error when a file cannot be written.
+Result<std::string> draw(const Sheet& sheet, const fs::path& directory) {
   const std::string source = source_of(sheet);
   ASSAY_TRY(write_file(directory / (sheet.name + ".dat"), sheet.data));
   ASSAY_TRY(write_file(directory / (sheet.name + ".gp"), source));
-  return run_gnuplot(sheet, source, directory);
+  const std::string refusal = run_gnuplot(sheet, source, directory);
+  if (refusal.empty()) return std::string();
+  return fmt::format("{}: {} (source: {}.gp)", sheet.title, refusal, sheet.name);
 }
 
 }  // namespace
@@ -108,8 +129,13 @@ Result<Drawn> draw_figures(const FigureSet& set, const std::string& directory) {
       continue;
     }
     const Sheet& sheet = std::get<Sheet>(attempt);
-    ASSAY_TRY(draw(sheet, directory));
-    drawn.figures.push_back({sheet.name, sheet.title});
+    Result<std::string> refusal = draw(sheet, directory);
+    if (!refusal) return fail(refusal.error());
+    if (refusal->empty()) {
+      drawn.figures.push_back({sheet.name, sheet.title});
+    } else {  // one picture less is no reason to lose the others
+      drawn.notes.push_back(std::move(*refusal));
+    }
   }
   return drawn;
 }

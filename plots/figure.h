@@ -74,8 +74,8 @@ struct Drawn {
 };
 
 /// Draws everything that the data allow into `directory`, which exists. Errors: environment when
-/// gnuplot is missing or a file cannot be written; internal, with gnuplot's own words, when it
-/// refuses a figure.
+/// gnuplot is missing or a file cannot be written. A figure that gnuplot refuses is left out, with
+/// a note in its own words.
 [[nodiscard]] Result<Drawn> draw_figures(const FigureSet& set, const std::string& directory);
 
 }  // namespace assay::plots

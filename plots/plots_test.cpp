@@ -103,6 +103,35 @@ TEST_F(Figures, draw_a_name_with_markup_and_shell_signs_as_it_is) {
   EXPECT_NE(svg.find("a&lt;b>&amp;"), std::string::npos);
 }
 
+TEST_F(Figures, that_gnuplot_refuses_cost_no_other_figure) {
+  const fs::path shim = directory_ / "bin" / "gnuplot";
+  fs::create_directories(shim.parent_path());
+  fs::create_directories(directory_ / "out");
+  const std::string path = std::getenv("PATH");
+  std::ofstream(shim)
+      << "#!/bin/sh\nsource=$(cat)\ncase \"$source\" in *barriers*)\n"
+         "  : >barriers.svg; printf '\\033[2Jplot it\\n^ line 3: no\\n' >&2; exit 1;;\n"
+         "esac\nprintf '%s\\n' \"$source\" | PATH='" +
+             path + "' gnuplot \"$@\"\n";
+  fs::permissions(shim, fs::perms::owner_all);
+  ::setenv("PATH", (shim.parent_path().string() + ":" + path).c_str(), 1);
+  const Result<Drawn> drawn = draw_figures(two_arms(), (directory_ / "out").string());
+  ::setenv("PATH", path.c_str(), 1);
+  ASSERT_TRUE(drawn) << drawn.error().message();
+  ASSERT_EQ(drawn->figures.size(), 1U);
+  EXPECT_EQ(drawn->figures[0].name, "throughput");
+  EXPECT_TRUE(fs::exists(directory_ / "out" / "throughput.svg"));
+  EXPECT_FALSE(fs::exists(directory_ / "out" / "barriers.svg"));
+  EXPECT_TRUE(fs::exists(directory_ / "out" / "barriers.gp"));
+  std::string note;
+  for (const std::string& one : drawn->notes) {
+    if (one.find("gnuplot says") != std::string::npos) note = one;
+  }
+  EXPECT_NE(note.find("line 3: no"), std::string::npos) << note;
+  EXPECT_EQ(note.find('\n'), std::string::npos) << note;
+  EXPECT_EQ(note.find('\033'), std::string::npos) << note;
+}
+
 TEST_F(Figures, without_gnuplot_say_what_to_install) {
   const std::string path = std::getenv("PATH");
   ::setenv("PATH", "/nowhere", 1);

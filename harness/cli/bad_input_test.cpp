@@ -108,6 +108,61 @@ TEST_F(BadInput, a_setting_with_an_impossible_value_is_told_with_the_valid_ones)
                      2, {"MAYBE", "full"});
 }
 
+TEST_F(BadInput, settings_that_only_the_store_would_refuse_are_refused_before_the_first_trial) {
+  const std::string compare =
+      "compare --stores sqlite,lmdb,rocksdb --workload durable-put --root bench ";
+  expect_one_message(assay(compare + "--set lmdb.map_bytes=-1"), 2, {"command line", "map_bytes"});
+  expect_one_message(assay(compare + "--set rocksdb.block_cache_bytes=-5"), 2,
+                     {"command line", "block_cache_bytes"});
+  expect_one_message(assay(compare + "--set sqlite.cache_kib=abc"), 2,
+                     {"command line", "cache_kib"});
+  expect_one_message(
+      assay(compare + "--set sqlite.locking_mode=exclusive --set phases.run.roles.0.threads=2"), 2,
+      {"locking_mode", "exclusive"});
+  write_file(directory_ / "tiny.toml",
+             "name = \"tiny\"\nworkload = \"durable-put\"\n[[arms]]\nstore = \"lmdb\"\n"
+             "[arms.settings]\nnordahead = \"on\"\nmap_bytes = -1\n");
+  const Finished run = assay("run tiny.toml");
+  EXPECT_EQ(run.status, 2) << run.err;
+  EXPECT_FALSE(std::filesystem::exists(directory_ / "runs"));
+  EXPECT_FALSE(std::filesystem::exists(directory_ / "bench"));
+}
+
+TEST_F(BadInput, a_key_that_is_set_twice_is_refused) {
+  expect_one_message(assay("compare --stores lmdb --workload durable-put --set keys.count=10 "
+                           "--set workload.keys.count=20"),
+                     2, {"keys.count", "twice"});
+  expect_one_message(assay("compare --stores lmdb --workload durable-put --set "
+                           "lmdb.map_bytes=1000000 --set lmdb.map_bytes=2000000"),
+                     2, {"map_bytes", "twice"});
+  expect_one_message(assay("workload show durable-put --set keys.count=10 --set keys.count=20"), 2,
+                     {"keys.count", "twice"});
+}
+
+TEST_F(BadInput, a_reference_among_the_arms_is_told_to_be_there_anyway) {
+  expect_one_message(assay("compare --stores lmdb,null --workload durable-put"), 2,
+                     {"'null' is a reference", "beside the arms anyway"});
+}
+
+TEST_F(BadInput, control_characters_do_not_reach_the_terminal) {
+  for (const std::string& line :
+       {std::string("workload show $'ycsb\\e[2J'"), std::string("store show $'x\\e[2J'"),
+        std::string("run $'x\\e[2J'"), std::string("$'x\\e[2J'"),
+        std::string("compare --stores lmdb --workload durable-put $'--x\\e[2J'"),
+        std::string("report $'x\\e[2J'")}) {
+    const Finished run = assay(line);
+    EXPECT_EQ(run.status, 2) << line << run.err;
+    EXPECT_EQ((run.err + run.out).find('\x1b'), std::string::npos) << line << run.err;
+    EXPECT_NE(run.err.find("\\x1b[2J"), std::string::npos) << line << run.err;
+  }
+}
+
+TEST_F(BadInput, pins_that_are_impossible_are_told_with_the_place_in_the_workload) {
+  write_file(directory_ / "own.toml", kWorkload + "cpus = [0, 1, 4095]\n");
+  expect_one_message(assay("compare --stores lmdb --workload ./own.toml --root bench"), 2,
+                     {"own.toml:14", "pin"});
+}
+
 TEST_F(BadInput, more_pins_than_processors_are_refused) {
   write_file(directory_ / "own.toml", kWorkload + "cpus = [0, 1, 4095]\n");
   const Finished run =
@@ -130,13 +185,18 @@ TEST_F(BadInput, an_empty_name_and_a_seed_that_wraps_round_are_refused) {
   expect_one_message(assay(compare + "--name ''"), 2, {"cannot be an experiment's name"});
   EXPECT_EQ(assay(compare + "--seed -1").status, 2);
   EXPECT_EQ(assay(compare + "--seed 99999999999999999999999").status, 2);
+  for (const char* other : {"workload trace durable-put", "workload digest durable-put",
+                            "workload check durable-put", "store check null"}) {
+    EXPECT_EQ(assay(std::string(other) + " --seed -1").status, 2) << other;
+  }
   EXPECT_FALSE(std::filesystem::exists(directory_ / "runs"));
 }
 
 TEST_F(BadInput, an_output_file_that_cannot_be_written_does_not_hide_the_verdict) {
   const Finished run = assay(
       "compare --stores lmdb --workload durable-put --trials 2 --no-a-a --no-report --root bench "
-      "--durability process --set workload.keys.count=100 --set "
+      "--durability process --foreign-cpus-max 0 --steal-share-max 0 "
+      "--set workload.keys.count=100 --set "
       "workload.phases.run.duration_ms=20 --google-benchmark-json /nonexistent/x.json");
   EXPECT_EQ(run.status, 7) << run.err;
   EXPECT_NE(run.err.find("/nonexistent/x.json"), std::string::npos) << run.err;
@@ -182,6 +242,18 @@ TEST_F(BadInput, an_unreadable_ledger_is_told_with_file_and_line) {
   const Finished run = assay("report ledgers/tiny/ledger.jsonl");
   EXPECT_EQ(run.status, 10) << run.err;
   EXPECT_NE(run.err.find("ledger.jsonl:1"), std::string::npos) << run.err;
+}
+
+TEST_F(BadInput, a_folder_or_a_torn_ledger_in_the_place_of_a_ledger_is_told) {
+  std::filesystem::create_directories(directory_ / "empty");
+  for (const char* verb : {"report", "plot"}) {
+    expect_one_message(assay(std::string(verb) + " empty"), 2, {"empty", "holds no ledger.jsonl"});
+  }
+  write_file(directory_ / "ledgers/tiny/ledger.jsonl", "{\"body\":{");
+  for (const char* verb : {"report", "plot"}) {
+    expect_one_message(assay(std::string(verb) + " tiny"), 2,
+                       {"ledger.jsonl", "no verdict", "last line is unfinished"});
+  }
 }
 
 TEST_F(BadInput, a_benchmark_root_that_is_a_file_is_refused_and_kept) {

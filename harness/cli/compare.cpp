@@ -25,6 +25,11 @@ struct CompareOptions {
   std::string latency;
   double effect_percent = 50.0;
   bool no_a_a = false;
+  double cv_percent = 0.0;
+  double foreign_cpus_max = Plan{}.foreign_cpus_max;
+  double frequency_change_max = Plan{}.frequency_change_max;
+  double steal_share_max = Plan{}.steal_share_max;
+  std::uint64_t void_trials_max = Plan{}.void_trials_max;
   OutputOptions output;
 };
 
@@ -39,6 +44,16 @@ bool names_workload_key(std::string_view part) {
   return std::ranges::find(kTop, part) != kTop.end();
 }
 
+/// One value a key: of two the last would win in silence.
+Status put_once(nlohmann::json& into, const std::string& key, const std::string& assignment) {
+  if (into.contains(key)) {
+    return fail(Error(ErrorKind::bad_input, fmt::format("--set gives '{}' twice", key))
+                    .hint("leave one of the two out"));
+  }
+  into[key] = assignment.substr(assignment.find('=') + 1);
+  return {};
+}
+
 /// "keys.count=1000" or "workload.keys.count=1000" goes to the workload, "sqlite.cache_bytes=1" to
 /// that store's arm.
 Status assign(const std::string& assignment, const CompareOptions& options,
@@ -47,8 +62,7 @@ Status assign(const std::string& assignment, const CompareOptions& options,
   const std::size_t equals = assignment.find('=');
   if (equals != std::string::npos &&
       names_workload_key(std::string_view(assignment).substr(0, std::min(dot, equals)))) {
-    declaration["workload_overrides"][assignment.substr(0, equals)] = assignment.substr(equals + 1);
-    return {};
+    return put_once(declaration["workload_overrides"], assignment.substr(0, equals), assignment);
   }
   if (dot == std::string::npos || equals == std::string::npos || dot > equals) {
     return fail(Error(ErrorKind::bad_input, fmt::format("--set {} is no assignment", assignment))
@@ -57,17 +71,12 @@ Status assign(const std::string& assignment, const CompareOptions& options,
   }
   const std::string target = assignment.substr(0, dot);
   const std::string key = assignment.substr(dot + 1, equals - dot - 1);
-  const std::string value = assignment.substr(equals + 1);
-  if (target == "workload") {
-    declaration["workload_overrides"][key] = value;
-    return {};
-  }
+  if (target == "workload") return put_once(declaration["workload_overrides"], key, assignment);
   std::vector<std::string> names = {"workload"};
   for (std::size_t i = 0; i < options.stores.size(); ++i) {
     names.push_back(arm_name(options.stores[i]));
     if (names.back() != target) continue;
-    declaration["arms"][i]["settings"][key] = value;
-    return {};
+    return put_once(declaration["arms"][i]["settings"], key, assignment);
   }
   Error error(ErrorKind::bad_input, fmt::format("--set {}: '{}' is neither 'workload' nor one of "
                                                 "the stores",
@@ -87,6 +96,11 @@ Result<nlohmann::json> declaration_of(const CompareOptions& options) {
                                 {"seed", options.seed},
                                 {"effect_percent", options.effect_percent},
                                 {"a_a", !options.no_a_a},
+                                {"cv_percent", options.cv_percent},
+                                {"foreign_cpus_max", options.foreign_cpus_max},
+                                {"frequency_change_max", options.frequency_change_max},
+                                {"steal_share_max", options.steal_share_max},
+                                {"void_trials_max", options.void_trials_max},
                                 {"arms", nlohmann::json::array()}};
   for (const std::string& store : options.stores) {
     declaration["arms"].push_back({{"store", store}, {"name", arm_name(store)}});
@@ -133,14 +147,29 @@ void add_compare(CLI::App& app, Invocation& invocation) {
           "a workload's KEY=VALUE (keys.count=1000) or STORE.SETTING=VALUE; may be repeated")
       ->allow_extra_args(false);
   verb->add_option("--trials", options->trials, "trials an arm (or blocks, or sets)");
-  verb->add_option("--seed", options->seed, "seed of streams and order")
-      ->check(CLI::Range(0.0, 9.2e18));  // beyond, a number would wrap round or be cut silently
+  add_seed_flag(*verb, options->seed, "seed of streams and order");
   verb->add_option("--design", options->design, "random, blocks or windows");
   verb->add_option("--root", options->root, "benchmark root directory");
   verb->add_option("--latency", options->latency,
                    "compare a latency instead of throughput: CLASS.PERCENTILE, as read.p99");
   verb->add_option("--effect-percent", options->effect_percent,
                    "the smallest effect of interest; the A/A gate is void when it cannot be seen");
+  verb->add_option("--cv-percent", options->cv_percent,
+                   "scatter to expect between trials, for the power told before the run");
+  verb->add_option(
+          "--foreign-cpus-max", options->foreign_cpus_max,
+          "a trial is void when other processes use more CPUs than this; 0 = recorded only")
+      ->capture_default_str();
+  verb->add_option(
+          "--frequency-change-max", options->frequency_change_max,
+          "... when the CPUs' frequency changes by more than this share; 0 = recorded only")
+      ->capture_default_str();
+  verb->add_option("--steal-share-max", options->steal_share_max,
+                   "... when the hypervisor takes more than this share; 0 = recorded only")
+      ->capture_default_str();
+  verb->add_option("--void-trials-max", options->void_trials_max,
+                   "void trials that are repeated before the experiment is void")
+      ->capture_default_str();
   verb->add_flag("--no-a-a", options->no_a_a, "leave the A/A arm out");
   add_output_flags(*verb, options->output);
   verb->callback(

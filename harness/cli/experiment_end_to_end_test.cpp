@@ -1,7 +1,10 @@
 // End to end: experiments run by the built command, at a scale of seconds.
 #include <gtest/gtest.h>
 
+#include <fmt/format.h>
+
 #include <nlohmann/json.hpp>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -16,7 +19,8 @@ using Experiment = EndToEnd;
 
 const std::string kTiny =
     " --set keys.count=2000 --set workload.phases.run.duration_ms=150"
-    " --set phases.run.warm_up.operations=10 --no-a-a --root bench ";
+    " --set phases.run.warm_up.operations=10 --no-a-a --root bench"
+    " --foreign-cpus-max 0 --steal-share-max 0 ";
 
 std::vector<json> ledger_of(const fs::path& path) {
   std::vector<json> records;
@@ -62,7 +66,8 @@ TEST_F(Experiment, compares_three_stores_and_two_references_and_leaves_a_report)
 TEST_F(Experiment, an_arm_against_itself_is_not_told_apart_from_itself) {
   const Finished run = assay(
       "compare --stores sqlite,lmdb --workload durable-put --trials 4 --set keys.count=2000"
-      " --set phases.run.duration_ms=150 --effect-percent 5000 --root bench --json");
+      " --set phases.run.duration_ms=150 --effect-percent 5000 --root bench --json"
+      " --foreign-cpus-max 0 --steal-share-max 0");
   // Whether the gate passes is up to the machine; that there is one is not.
   ASSERT_TRUE(run.status == 0 || run.status == 5) << run.err;
   const json verdict = json::parse(run.out, nullptr, false);
@@ -107,7 +112,7 @@ TEST_F(Experiment, json_is_the_only_thing_on_standard_output_when_asked_for) {
 TEST_F(Experiment, an_interrupted_run_keeps_what_was_done_and_resumes) {
   write_file(directory_ / "ledgers/tiny/experiment.toml",
              "name = \"tiny\"\nworkload = \"durable-put\"\ntrials = 12\nroot = \"bench\"\n"
-             "a_a = false\n"
+             "a_a = false\nforeign_cpus_max = 0\nsteal_share_max = 0\n"
              "[workload_overrides]\n\"keys.count\" = 2000\n\"phases.run.duration_ms\" = 150\n"
              "[[arms]]\nstore = \"sqlite\"\n[[arms]]\nstore = \"lmdb\"\n");
   const Finished stopped = shell("'" ASSAY_COMMAND
@@ -141,7 +146,7 @@ TEST_F(Experiment, an_interrupted_run_keeps_what_was_done_and_resumes) {
 TEST_F(Experiment, a_changed_plan_under_a_recorded_name_is_refused) {
   const std::string plan =
       "name = \"tiny\"\nworkload = \"durable-put\"\ntrials = 2\nroot = \"bench\"\n"
-      "a_a = false\n"
+      "a_a = false\nforeign_cpus_max = 0\nsteal_share_max = 0\n"
       "[workload_overrides]\n\"keys.count\" = 2000\n\"phases.run.duration_ms\" = 100\n"
       "[[arms]]\nstore = \"sqlite\"\n[[arms]]\nstore = \"lmdb\"\n";
   write_file(directory_ / "ledgers/tiny/experiment.toml", plan);
@@ -157,7 +162,7 @@ TEST_F(Experiment, a_changed_plan_under_a_recorded_name_is_refused) {
 TEST_F(Experiment, a_rerun_goes_beside_a_recorded_result) {
   write_file(directory_ / "ledgers/tiny/experiment.toml",
              "name = \"tiny\"\nworkload = \"durable-put\"\ntrials = 2\nroot = \"bench\"\n"
-             "a_a = false\n"
+             "a_a = false\nforeign_cpus_max = 0\nsteal_share_max = 0\n"
              "[workload_overrides]\n\"keys.count\" = 2000\n\"phases.run.duration_ms\" = 100\n"
              "[[arms]]\nstore = \"sqlite\"\n[[arms]]\nstore = \"lmdb\"\n");
   ASSERT_EQ(assay("run tiny").status, 0);
@@ -196,7 +201,7 @@ TEST_F(Experiment, a_full_disk_makes_trials_void_and_loses_nothing) {
 TEST_F(Experiment, a_killed_command_leaves_a_ledger_that_can_be_read_and_resumed) {
   write_file(directory_ / "ledgers/tiny/experiment.toml",
              "name = \"tiny\"\nworkload = \"durable-put\"\ntrials = 6\nroot = \"bench\"\n"
-             "a_a = false\n"
+             "a_a = false\nforeign_cpus_max = 0\nsteal_share_max = 0\n"
              "[workload_overrides]\n\"keys.count\" = 2000\n\"phases.run.duration_ms\" = 100\n"
              "[[arms]]\nstore = \"sqlite\"\n[[arms]]\nstore = \"lmdb\"\n");
   const Finished killed = shell("'" ASSAY_COMMAND
@@ -210,6 +215,89 @@ TEST_F(Experiment, a_killed_command_leaves_a_ledger_that_can_be_read_and_resumed
   const auto records = ledger_of(directory_ / "ledgers/tiny/ledger.jsonl");
   EXPECT_EQ(records.back().at("kind"), "verdict");
   EXPECT_TRUE(!fs::exists(directory_ / "bench") || fs::is_empty(directory_ / "bench"));
+}
+
+TEST_F(Experiment, reports_and_plots_speak_json_too) {
+  ASSERT_EQ(
+      assay("compare --stores lmdb --workload durable-put --trials 2 --no-report" + kTiny).status,
+      0);
+  const std::string ledger = (only_run(directory_) / "ledger.jsonl").string();
+  const json report = json::parse(assay("report " + ledger + " --json").out, nullptr, false);
+  ASSERT_TRUE(report.is_object());
+  EXPECT_EQ(report.at("verdict").at("n"), 2);
+  const json plot =
+      json::parse(assay("plot " + ledger + " --json --out figures").out, nullptr, false);
+  ASSERT_TRUE(plot.is_object());
+  ASSERT_FALSE(plot.at("figures").empty());
+  EXPECT_TRUE(fs::exists(directory_ / plot.at("figures")[0].at("svg").get<std::string>()));
+  const json page = json::parse(assay("report " + ledger + " --format html --json --out page").out,
+                                nullptr, false);
+  ASSERT_TRUE(page.is_object());
+  EXPECT_TRUE(fs::exists(directory_ / page.at("written")[0].get<std::string>()));
+}
+
+TEST_F(Experiment, tells_before_the_run_what_it_can_see) {
+  const Finished run =
+      assay("compare --stores lmdb --workload durable-put --trials 2 --cv-percent 4" + kTiny);
+  ASSERT_EQ(run.status, 0) << run.err;
+  const std::size_t told = run.err.find("power: 2 trials an arm see differences from ");
+  ASSERT_NE(told, std::string::npos) << run.err;
+  EXPECT_LT(told, run.err.find("[1/"));
+  EXPECT_NE(run.out.find("Smallest effect that 2 trials an arm can see"), std::string::npos)
+      << run.out;
+}
+
+// Twenty kills at moments that a seed decides, from before the first record to the verdict. Nothing
+// that was recorded may change, nobody may stay behind, and the next run goes on.
+TEST_F(Experiment, that_is_killed_at_any_moment_loses_nothing_and_leaves_nobody) {
+  write_file(directory_ / "ledgers/tiny/experiment.toml",
+             "name = \"tiny\"\nworkload = \"durable-put\"\ntrials = 8\nroot = \"bench\"\n"
+             "a_a = false\nforeign_cpus_max = 0\nsteal_share_max = 0\n"
+             "[workload_overrides]\n\"keys.count\" = 500\n\"phases.run.duration_ms\" = 30\n"
+             "\"phases.run.warm_up.operations\" = 5\n"
+             "[[arms]]\nstore = \"sqlite\"\n[[arms]]\nstore = \"lmdb\"\n");
+  const fs::path ledger = directory_ / "ledgers/tiny/ledger.jsonl";
+  const std::uint64_t seed = std::random_device{}();
+  std::mt19937_64 random(seed);
+  SCOPED_TRACE(fmt::format("seed {}", seed));
+  std::string recorded;
+  for (int kill = 0; kill < 20; ++kill) {
+    const double after_s = static_cast<double>(random() % 700) / 1000.0;
+    const Finished killed =
+        shell(fmt::format("'" ASSAY_COMMAND "' run tiny --no-report >/dev/null & pid=$!; "
+                          "sleep {:.3f}; kill -KILL $pid; wait $pid",
+                          after_s));
+    const std::string now = fs::exists(ledger) ? read_file(ledger) : std::string();
+    // A torn line at the end is set aside by the next run, and is all that may ever go.
+    const std::string whole = recorded.substr(0, recorded.rfind('\n') + 1);
+    ASSERT_TRUE(now.starts_with(whole)) << "kill " << kill << " after " << after_s;
+    recorded = now;
+  }
+  const Finished left = shell(
+      "sleep 0.3; for p in $(pgrep -x assay); do readlink /proc/$p/cwd; done | grep -Fx \"$PWD\" "
+      "|| true");
+  EXPECT_EQ(left.out, "");
+  const Finished done = assay("run tiny");
+  ASSERT_EQ(done.status, 0) << done.err;
+  const auto records = ledger_of(ledger);  // every line parses
+  EXPECT_EQ(records.back().at("kind"), "verdict");
+  EXPECT_EQ(assay("report tiny").status, 0);  // chain and raw records hold
+  EXPECT_TRUE(fs::is_empty(directory_ / "bench"));
+}
+
+TEST_F(Experiment, is_refused_while_another_run_of_it_is_at_work) {
+  write_file(directory_ / "ledgers/tiny/experiment.toml",
+             "name = \"tiny\"\nworkload = \"durable-put\"\ntrials = 3\nroot = \"bench\"\n"
+             "a_a = false\nforeign_cpus_max = 0\nsteal_share_max = 0\n"
+             "[workload_overrides]\n\"keys.count\" = 500\n\"phases.run.duration_ms\" = 200\n"
+             "[[arms]]\nstore = \"lmdb\"\n");
+  const Finished both = shell(
+      "assay run tiny --no-report >/dev/null 2>first & pid=$!; "
+      "for i in $(seq 600); do sleep 0.05; grep -q plan ledgers/tiny/ledger.jsonl 2>/dev/null && "
+      "break; done; assay run tiny --no-report; echo \"second $?\"; wait $pid; echo \"first $?\"");
+  EXPECT_EQ(both.out, "second 7\nfirst 0\n") << both.err;
+  EXPECT_NE(both.err.find("another assay is running this experiment"), std::string::npos)
+      << both.err;
 }
 
 }  // namespace

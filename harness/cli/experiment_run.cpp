@@ -1,15 +1,12 @@
 #include "harness/cli/experiment_run.h"
 
 #include <cstdio>
-#include <cstdlib>
 #include <fstream>
 #include <iterator>
 
-#include <sys/ioctl.h>
-#include <unistd.h>
-
 #include <fmt/format.h>
 
+#include "harness/cli/terminal_width.h"
 #include "harness/experiment/google_benchmark_json.h"
 #include "harness/experiment/stop_signal.h"
 #include "harness/ledger/durable_file.h"
@@ -27,11 +24,6 @@ std::vector<std::string> command_line() {
   std::vector<std::string> arguments;
   for (std::string argument; std::getline(file, argument, '\0');) arguments.push_back(argument);
   return arguments;
-}
-
-unsigned output_columns() {
-  winsize size{};
-  return ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 100U;
 }
 
 ExitStatus status_of(RunEnd end) {
@@ -67,8 +59,7 @@ Status show(const RunOutcome& outcome, const OutputOptions& options) {
   const auto model = report::load_report(outcome.ledger_path, outcome.result);
   if (!model) return fail(model.error());
   if (!options.json) {
-    const bool colour = ::isatty(STDOUT_FILENO) != 0 && std::getenv("NO_COLOR") == nullptr;
-    fmt::print("{}", report::terminal_report(*model, colour, output_columns()));
+    fmt::print("{}", report::terminal_report(*model, wants_colour(), terminal_columns()));
   }
   if (options.no_report) return {};
   const auto written = report::write_report(*model, outcome.directory);
@@ -79,7 +70,7 @@ Status show(const RunOutcome& outcome, const OutputOptions& options) {
     fmt::print("plots   {} ({} figures)\n", folder_of(written->plots.front()),
                written->plots.size());
   }
-  for (const std::string& note : written->notes) fmt::print("left out: {}\n", note);
+  for (const std::string& note : written->notes) fmt::print("left out: {}\n", printable(note));
   return {};
 }
 
@@ -109,7 +100,7 @@ Result<ExitStatus> run_and_show(const Plan& plan, RunRequest request,
   if (options.json) fmt::print("{}\n", outcome->verdict.dump(2));
   if (const Status shown = show(*outcome, options); !shown) {
     fmt::print(stderr, "assay: the verdict is recorded, but its report failed: {}\n",
-               shown.error().message());
+               printable(shown.error().message()));
   }
   if (!options.json) fmt::print("ledger  {}\n", outcome->ledger_path);
   // Last: a file that cannot be written must not hide the verdict.

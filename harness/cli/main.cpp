@@ -26,6 +26,11 @@ assay::Status check_verb(const CLI::App& app, int argc, char** argv) {
                              : fmt::format("did you mean '{}'?", near)));
 }
 
+/// The one place where a message leaves: what was given must not drive the terminal.
+void print_message(const std::string& message) {
+  fmt::print(stderr, "assay: {}\n", assay::printable(message));
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -41,9 +46,12 @@ int main(int argc, char** argv) {
   cli::add_report(app, invocation);
   cli::add_worker(app, invocation);
   if (const Status known = check_verb(app, argc, argv); !known) {
-    fmt::print(stderr, "assay: {}\n", known.error().message());
+    print_message(known.error().message());
     return static_cast<int>(cli::ExitStatus::bad_input);
   }
+  app.failure_message([](const CLI::App*, const CLI::Error& error) {
+    return fmt::format("assay: {} (--help lists what there is)\n", printable(error.what()));
+  });
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -52,7 +60,7 @@ int main(int argc, char** argv) {
   }
   const Result<cli::ExitStatus> status = invocation.action();
   if (!status) {
-    fmt::print(stderr, "assay: {}\n", status.error().message());
+    print_message(status.error().message());
     return static_cast<int>(cli::exit_status(status.error().kind()));
   }
   return static_cast<int>(*status);

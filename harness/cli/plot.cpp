@@ -4,6 +4,7 @@
 #include <string>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "harness/cli/verb.h"
 #include "harness/report/model.h"
@@ -16,7 +17,24 @@ struct PlotOptions {
   std::string ledger;
   std::string result;
   std::string out;
+  bool json = false;
 };
+
+void print_json(const std::string& folder, const plots::Drawn& drawn) {
+  nlohmann::json figures = nlohmann::json::array();
+  for (const plots::Drawing& figure : drawn.figures) {
+    const std::string path = folder + "/" + figure.name;
+    figures.push_back({{"name", figure.name},
+                       {"title", figure.title},
+                       {"svg", path + ".svg"},
+                       {"png", path + ".png"},
+                       {"source", path + ".gp"},
+                       {"data", path + ".dat"}});
+  }
+  const nlohmann::json all = {
+      {"directory", folder}, {"figures", figures}, {"left_out", drawn.notes}};
+  fmt::print("{}\n", all.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+}
 
 Result<ExitStatus> plot(const PlotOptions& options) {
   const Result<std::string> path = report::find_ledger(options.ledger);
@@ -28,10 +46,14 @@ Result<ExitStatus> plot(const PlotOptions& options) {
                               : options.out;
   const Result<plots::Drawn> drawn = report::write_plots(*model, out);
   if (!drawn) return fail(drawn.error());
-  for (const plots::Drawing& figure : drawn->figures) {
-    fmt::print("{}/{}.svg  {}\n", out, figure.name, figure.title);
+  if (options.json) {
+    print_json(out, *drawn);
+    return ExitStatus::done;
   }
-  for (const std::string& note : drawn->notes) fmt::print("left out: {}\n", note);
+  for (const plots::Drawing& figure : drawn->figures) {
+    fmt::print("{}/{}.svg  {}\n", out, figure.name, printable(figure.title));
+  }
+  for (const std::string& note : drawn->notes) fmt::print("left out: {}\n", printable(note));
   return ExitStatus::done;
 }
 
@@ -45,6 +67,7 @@ void add_plot(CLI::App& app, Invocation& invocation) {
       ->required();
   verb->add_option("--result", options->result, "the result to draw (the newest verdict)");
   verb->add_option("--out", options->out, "directory for the figures (plots/ of the result)");
+  verb->add_flag("--json", options->json, "print the figures and their files as JSON");
   verb->callback(
       [options, &invocation] { invocation.action = [options] { return plot(*options); }; });
 }

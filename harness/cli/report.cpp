@@ -1,14 +1,12 @@
 // assay report: a recorded result for a terminal, as Markdown, HTML or JSON.
-#include <cstdio>
-#include <cstdlib>
 #include <memory>
 #include <string>
-
-#include <sys/ioctl.h>
-#include <unistd.h>
+#include <vector>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
+#include "harness/cli/terminal_width.h"
 #include "harness/cli/verb.h"
 #include "harness/ledger/durable_file.h"
 #include "harness/report/json.h"
@@ -24,15 +22,13 @@ struct ReportOptions {
   std::string result;
   std::string out;
   std::string format = "terminal";
+  bool json = false;
 };
 
-/// Width of the terminal; without one, COLUMNS or 100.
-unsigned terminal_columns() {
-  winsize size{};
-  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
-  const char* columns = std::getenv("COLUMNS");
-  const int given = columns == nullptr ? 0 : std::atoi(columns);
-  return given > 0 ? static_cast<unsigned>(given) : 100;
+/// One line of JSON: what was written, and what was left out.
+void print_written(const std::vector<std::string>& paths, const std::vector<std::string>& notes) {
+  const nlohmann::json all = {{"written", paths}, {"left_out", notes}};
+  fmt::print("{}\n", all.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
 Result<ExitStatus> put(const ReportOptions& options, const std::string& text) {
@@ -41,7 +37,11 @@ Result<ExitStatus> put(const ReportOptions& options, const std::string& text) {
     return ExitStatus::done;
   }
   ASSAY_TRY(write_file_durably(options.out, text));
-  fmt::print("{}\n", options.out);
+  if (options.json) {
+    print_written({options.out}, {});
+  } else {
+    fmt::print("{}\n", options.out);
+  }
   return ExitStatus::done;
 }
 
@@ -49,9 +49,14 @@ Result<ExitStatus> put_page(const ReportOptions& options, const report::ReportMo
   const std::string directory = options.out.empty() ? model.result_directory : options.out;
   const Result<report::WrittenReport> written = report::write_report(model, directory);
   if (!written) return fail(written.error());
-  fmt::print("{}\n", options.format == "html" ? written->html : written->markdown);
-  for (const std::string& path : written->plots) fmt::print("{}\n", path);
-  for (const std::string& note : written->notes) fmt::print("left out: {}\n", note);
+  std::vector<std::string> paths = written->plots;
+  paths.insert(paths.begin(), options.format == "html" ? written->html : written->markdown);
+  if (options.json) {
+    print_written(paths, written->notes);
+    return ExitStatus::done;
+  }
+  for (const std::string& path : paths) fmt::print("{}\n", path);
+  for (const std::string& note : written->notes) fmt::print("left out: {}\n", printable(note));
   return ExitStatus::done;
 }
 
@@ -60,10 +65,10 @@ Result<ExitStatus> show(const ReportOptions& options) {
   if (!path) return fail(path.error());
   const Result<report::ReportModel> model = report::load_report(*path, options.result);
   if (!model) return fail(model.error());
-  if (options.format == "json") return put(options, report::json_report(*model));
-  if (options.format != "terminal") return put_page(options, *model);
-  const bool colour =
-      options.out.empty() && ::isatty(STDOUT_FILENO) != 0 && std::getenv("NO_COLOR") == nullptr;
+  const bool as_page = options.format == "markdown" || options.format == "html";
+  if (as_page) return put_page(options, *model);
+  if (options.json || options.format == "json") return put(options, report::json_report(*model));
+  const bool colour = options.out.empty() && wants_colour();
   return put(options, report::terminal_report(*model, colour, terminal_columns()));
 }
 
@@ -79,6 +84,8 @@ void add_report(CLI::App& app, Invocation& invocation) {
                    "terminal, markdown, html or json; markdown and html write report.md, "
                    "report.html and plots/")
       ->check(CLI::IsMember({"terminal", "markdown", "html", "json"}));
+  verb->add_flag("--json", options->json,
+                 "as --format json; with markdown or html the paths of what was written");
   verb->add_option("--result", options->result, "the result to show (the newest verdict)");
   verb->add_option("--out", options->out,
                    "file (terminal, json) or directory (markdown, html) to write");

@@ -375,8 +375,7 @@ void add_store(CLI::App& app, Invocation& invocation) {
   check_verb->add_option("--only", flags->only, "Run this check only; may be repeated")
       ->expected(1)
       ->take_all();
-  check_verb->add_option("--seed", flags->seed, "Seed of the random history")
-      ->capture_default_str();
+  add_seed_flag(*check_verb, flags->seed, "Seed of the random history");
   choose(check_verb, check);
 }
 

@@ -17,6 +17,13 @@ struct Invocation {
   std::function<Result<ExitStatus>()> action;
 };
 
+/// --seed, the same for every verb that takes one.
+inline CLI::Option* add_seed_flag(CLI::App& verb, std::uint64_t& seed, const std::string& meaning) {
+  return verb.add_option("--seed", seed, meaning)
+      ->check(CLI::Range(0.0, 9.2e18))  // beyond, a number would wrap round or be cut silently
+      ->capture_default_str();
+}
+
 void add_workload(CLI::App& app, Invocation& invocation);
 void add_store(CLI::App& app, Invocation& invocation);
 void add_run(CLI::App& app, Invocation& invocation);

@@ -1,10 +1,12 @@
 // assay workload: what a declared workload is, and the operations that it makes.
+#include <algorithm>
 #include <cstdio>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "harness/cli/verb.h"
@@ -31,6 +33,12 @@ Result<Workload> load(const Arguments& arguments) {
   for (const std::string& set : arguments.sets) {
     auto split = split_assignment(set);
     if (!split) return std::unexpected(split.error());
+    const bool twice =
+        std::ranges::any_of(overrides, [&](const auto& one) { return one.first == split->first; });
+    if (twice) {
+      return fail(Error(ErrorKind::bad_input, fmt::format("--set gives '{}' twice", split->first))
+                      .hint("leave one of the two out"));
+    }
     overrides.push_back(std::move(*split));
   }
   return load_workload(arguments.workload, overrides);
@@ -168,11 +176,12 @@ void add_workload(CLI::App& app, Invocation& invocation) {
   for (CLI::App* sub :
        {named("check", "Check a declaration; file, line and a hint when bad", check),
         named("digest", "Digest of the operation streams", digest)}) {
-    sub->add_option("--seed", arguments.seed, "Seed of the streams");
+    add_seed_flag(*sub, arguments.seed, "Seed of the streams");
   }
   CLI::App* sub = named("trace", "Print the operation streams, one operation a line", trace);
-  sub->add_option("--seed", arguments.seed, "Seed of the streams");
-  sub->add_option("--operations", arguments.operations, "Operations of each thread");
+  add_seed_flag(*sub, arguments.seed, "Seed of the streams");
+  sub->add_option("--operations", arguments.operations,
+                  "Operations of each thread; a batch counts as many as it has keys");
   sub->add_option("--phase", arguments.phase, "Only this phase, by name or number");
   sub->add_option("--thread", arguments.thread, "Only this thread")->check(CLI::NonNegativeNumber);
 }

@@ -9,12 +9,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr double kPower = 0.8;
-
-bool is_paired(const Plan& plan) {
-  return plan.design != Design::random;
-}
-
 std::vector<double> logs(const std::vector<double>& values) {
   std::vector<double> result;
   for (const double value : values) result.push_back(std::log(value));
@@ -49,6 +43,15 @@ Shown shown(const json& comparison, bool turn) {
   }
   return {std::move(first), std::move(second), ratio_text(ratio, low, high),
           ratio_text(low, low, high), ratio_text(high, low, high)};
+}
+
+/// Trials at which the interval of this A/A arm is expected to be as narrow as the effect.
+std::size_t trials_for_gate(const Plan& plan, const stats::TestResult& test) {
+  const double error_of_one =
+      std::sqrt(static_cast<double>(plan.trials) / (is_paired(plan.design) ? 1 : 2));
+  return stats::trials_for_width(log_margin(plan.effect_percent),
+                                 test.standard_error * error_of_one, plan.alpha,
+                                 is_paired(plan.design));
 }
 
 std::string sentence_of(const Plan& plan, const json& comparison) {
@@ -96,8 +99,8 @@ std::string p_text(double p) {
 stats::TestResult log_test(const Plan& plan, const std::vector<double>& a,
                            const std::vector<double>& b) {
   const double confidence = 1.0 - plan.alpha;
-  return is_paired(plan) ? stats::paired(logs(a), logs(b), confidence)
-                         : stats::welch(logs(a), logs(b), confidence);
+  return is_paired(plan.design) ? stats::paired(logs(a), logs(b), confidence)
+                                : stats::welch(logs(a), logs(b), confidence);
 }
 
 json compare_arms(const Plan& plan, const Hypothesis& hypothesis, const ArmSample& a,
@@ -105,8 +108,8 @@ json compare_arms(const Plan& plan, const Hypothesis& hypothesis, const ArmSampl
   const stats::TestResult test = log_test(plan, a.values, b.values);
   const auto log_a = logs(a.values);
   const auto log_b = logs(b.values);
-  const double rank_p = is_paired(plan) ? stats::wilcoxon_signed_rank(log_a, log_b).p
-                                        : stats::mann_whitney(log_a, log_b).p;
+  const double rank_p = is_paired(plan.design) ? stats::wilcoxon_signed_rank(log_a, log_b).p
+                                               : stats::mann_whitney(log_a, log_b).p;
   const bool equivalence = hypothesis.kind == HypothesisKind::equivalence;
   json comparison = {
       {"a", hypothesis.a},
@@ -117,13 +120,13 @@ json compare_arms(const Plan& plan, const Hypothesis& hypothesis, const ArmSampl
       {"ratio", std::exp(test.difference)},
       {"interval", {std::exp(test.low), std::exp(test.high)}},
       {"p", equivalence ? stats::tost_p(test, log_margin(hypothesis.margin_percent)) : test.p},
-      {"test", is_paired(plan) ? "paired" : "welch"},
+      {"test", is_paired(plan.design) ? "paired" : "welch"},
       {"degrees_of_freedom", test.degrees_of_freedom},
-      {"rank_test", is_paired(plan) ? "wilcoxon" : "mann-whitney"},
+      {"rank_test", is_paired(plan.design) ? "wilcoxon" : "mann-whitney"},
       {"mann_whitney_p", rank_p},
       {"disagreement", (test.p < plan.alpha) != (rank_p < plan.alpha)}};
   if (equivalence) comparison["margin_percent"] = hypothesis.margin_percent;
-  if (is_paired(plan)) {
+  if (is_paired(plan.design)) {
     comparison["welch_p"] = stats::welch(log_a, log_b, 1.0 - plan.alpha).p;
   }
   return comparison;
@@ -180,33 +183,21 @@ json judge_a_a(const Plan& plan, const ArmSample& original, const ArmSample& twi
                   ratio_text(ratio, low, high), twin.arm->name, ratio_text(low, low, high),
                   ratio_text(high, low, high), p_text(test.p));
   if (outside) {
-    sentence +=
-        fmt::format("; wholly outside the {:g} % that the plan wants to see", plan.effect_percent);
+    sentence += fmt::format(
+        "; wholly outside the {:g} % that the plan wants to see: something favours one "
+        "of two equal arms here",
+        plan.effect_percent);
   } else if (too_wide) {
-    sentence +=
-        fmt::format("; wider than the {:g} % that the plan wants to see", plan.effect_percent);
+    sentence += fmt::format(
+        "; wider than the {:g} % that the plan wants to see: at this scatter that takes about {} "
+        "{} instead of {}, or effect_percent = {:.0f}",
+        plan.effect_percent, trials_for_gate(plan, test), unit_of_trials(plan.design), plan.trials,
+        std::ceil(std::expm1(test.high - test.low) * 100.0));
   }
   return {
       {"a", original.arm->name},     {"b", twin.arm->name}, {"ratio", ratio},
       {"interval", {low, high}},     {"p", test.p},         {"effect_percent", plan.effect_percent},
       {"ok", !too_wide && !outside}, {"sentence", sentence}};
-}
-
-double smallest_ratio(const Plan& plan, const ArmSample& original, const ArmSample& twin) {
-  const auto a = logs(original.values);
-  const auto b = logs(twin.values);
-  double deviation = 0.0;
-  if (is_paired(plan)) {
-    std::vector<double> differences;
-    for (std::size_t i = 0; i < a.size(); ++i) differences.push_back(a[i] - b[i]);
-    deviation = stats::summarize(differences).standard_deviation;
-  } else {
-    deviation = std::sqrt((std::pow(stats::summarize(a).standard_deviation, 2) +
-                           std::pow(stats::summarize(b).standard_deviation, 2)) /
-                          2.0);
-  }
-  if (!(deviation > 0.0)) return 1.0;  // without any scatter every difference shows
-  return std::exp(stats::smallest_effect(deviation, a.size(), plan.alpha, kPower, is_paired(plan)));
 }
 
 }  // namespace assay

@@ -30,9 +30,6 @@ void withhold_verdict(nlohmann::json& comparison);
 /// The A/A arm against its original: "ok" is false where the experiment is void.
 [[nodiscard]] nlohmann::json judge_a_a(const Plan& plan, const ArmSample& original,
                                        const ArmSample& twin);
-/// Smallest ratio above 1 that the design sees with a power of 0.8, from the A/A arm's variance.
-[[nodiscard]] double smallest_ratio(const Plan& plan, const ArmSample& original,
-                                    const ArmSample& twin);
 
 /// "1.32", "12.3", "0.981": as many digits as the interval's width makes sense of.
 [[nodiscard]] std::string ratio_text(double ratio, double low, double high);

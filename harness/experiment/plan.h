@@ -29,6 +29,10 @@ enum class Design : std::uint8_t {
 };
 [[nodiscard]] std::string_view to_string(Design design);
 
+[[nodiscard]] bool is_paired(Design design);
+/// What a plan's `trials` counts: "trials an arm", "blocks" or "sets".
+[[nodiscard]] std::string_view unit_of_trials(Design design);
+
 /// What is compared: a figure of the workload's measured phase.
 struct Metric {
   bool latency = false;                    ///< false: throughput in operations a second
@@ -68,8 +72,14 @@ struct Plan {
   std::string root;  ///< benchmark root directory
   std::uint64_t trial_timeout_ms = 600'000;
   std::uint64_t void_trials_max = 10;  ///< void trials (or sets) that may be repeated, in all
-  double foreign_cpus_max = 0.0;       ///< a trial is void above this; 0 = recorded only
-  double effect_percent = 10.0;        ///< the smallest effect that the experiment wants to see
+  // What the machine may do before a trial is void. Each stands alone; 0 = recorded only.
+  double foreign_cpus_max = 0.25;     ///< CPUs used by others on average in a timed phase
+  double frequency_change_max = 0.2;  ///< relative change of the CPUs' mean frequency
+  double steal_share_max = 0.1;       ///< of all CPU time, taken by the hypervisor
+  double effect_percent = 10.0;       ///< the smallest effect that the experiment wants to see
+  /// Scatter that is expected where no ledger tells it: coefficient of variation between the
+  /// trials of an arm (random), or of the ratio within a block or set. 0 = none is declared.
+  double cv_percent = 0.0;
   WindowPlan windows;
   std::vector<std::string> notes;  ///< what was left out and why; no part of the identity
 
@@ -94,6 +104,9 @@ struct PlanEnvironment {
 
 /// Canonical form: sorted keys, every default filled in.
 [[nodiscard]] nlohmann::json to_json(const Plan& plan);
+/// A canonical form as an earlier assay recorded it, with the keys that came later filled in by
+/// what that assay did. What is recorded is never rewritten.
+[[nodiscard]] nlohmann::json migrated_plan(nlohmann::json canonical);
 /// SHA-256 of the canonical form.
 [[nodiscard]] std::string plan_digest(const nlohmann::json& canonical);
 /// Dotted path of the first key in which two canonical forms differ, with both values:

@@ -6,6 +6,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "workloads/stream.h"
+#include "workloads/toml_reader.h"
+
 namespace assay {
 namespace {
 
@@ -27,9 +30,8 @@ std::size_t kinds_of(const Role& role) {
 
 /// A timed batch covers whatever operations follow each other.
 bool has_mixed_samples(const Phase& phase) {
-  return phase.timed_batch != 1 &&
-         std::any_of(phase.roles.begin(), phase.roles.end(),
-                     [](const Role& role) { return kinds_of(role) > 1; });
+  return phase.timed_batch != 1 && std::any_of(phase.roles.begin(), phase.roles.end(),
+                                               [](const Role& role) { return kinds_of(role) > 1; });
 }
 
 /// A latency sample of the phase can be of this kind alone.
@@ -94,22 +96,59 @@ std::optional<Error> missing_durability(DurabilityClass durability, const Driver
                                    to_string(durability), fmt::join(names, ", ")));
 }
 
-std::optional<Error> impossible_pins(const Workload& workload, const std::vector<int>& cpus) {
-  for (const Phase& phase : workload.phases) {
-    std::set<int> pinned;
-    for (const Role& role : phase.roles) pinned.insert(role.cpus.begin(), role.cpus.end());
-    if (pinned.size() > cpus.size()) {
-      return Error(ErrorKind::bad_input, fmt::format("phase {} asks for {} pins on {} CPUs",
-                                                     phase.name, pinned.size(), cpus.size()));
-    }
-    for (const int cpu : pinned) {
-      if (std::find(cpus.begin(), cpus.end(), cpu) != cpus.end()) continue;
-      return Error(ErrorKind::bad_input,
-                   fmt::format("phase {} pins to CPU {}, but this process may use {} CPUs: {}",
-                               phase.name, cpu, cpus.size(), fmt::join(cpus, ", ")));
-    }
+namespace {
+
+std::optional<Error> impossible_pins(const Phase& phase, const std::vector<int>& cpus) {
+  std::set<int> pinned;
+  for (const Role& role : phase.roles) pinned.insert(role.cpus.begin(), role.cpus.end());
+  if (pinned.size() > cpus.size()) {
+    return Error(ErrorKind::bad_input, fmt::format("phase {} asks for {} pins on {} CPUs",
+                                                   phase.name, pinned.size(), cpus.size()));
+  }
+  for (const int cpu : pinned) {
+    if (std::find(cpus.begin(), cpus.end(), cpu) != cpus.end()) continue;
+    return Error(ErrorKind::bad_input,
+                 fmt::format("phase {} pins to CPU {}, but this process may use {} CPUs: {}",
+                             phase.name, cpu, cpus.size(), fmt::join(cpus, ", ")));
   }
   return std::nullopt;
+}
+
+/// "file:line" of the first `cpus` in the phases of a workload's file.
+std::string place_of_pins(const std::string& file, std::string_view phase_name) {
+  auto document = TomlDocument::load(file);
+  if (!document) return {};
+  std::string somewhere;
+  TomlTable root = document->root();
+  for (TomlTable& phase : root.tables("phases")) {
+    const std::string name = phase.text("name", phase.text("kind"));
+    for (TomlTable& role : phase.tables("roles")) {
+      if (!role.has("cpus")) continue;
+      if (name == phase_name) return role.where("cpus");
+      if (somewhere.empty()) somewhere = role.where("cpus");
+    }
+  }
+  return somewhere;
+}
+
+}  // namespace
+
+std::optional<Error> impossible_pins(const Workload& workload, const std::vector<int>& cpus,
+                                     const std::string& file) {
+  for (const Phase& phase : workload.phases) {
+    auto error = impossible_pins(phase, cpus);
+    if (!error) continue;
+    const std::string place = file.empty() ? std::string() : place_of_pins(file, phase.name);
+    if (!place.empty()) error->at(place);
+    return error;
+  }
+  return std::nullopt;
+}
+
+std::uint32_t most_threads(const Workload& workload) {
+  std::uint32_t most = 0;
+  for (const Phase& phase : workload.phases) most = std::max(most, thread_count(phase));
+  return most;
 }
 
 const Phase* measured_phase(const Workload& workload) {

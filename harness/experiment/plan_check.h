@@ -15,9 +15,13 @@ namespace assay {
 /// The class is not among those the driver claims.
 [[nodiscard]] std::optional<Error> missing_durability(DurabilityClass durability,
                                                       const Driver& driver);
-/// A pin on a CPU that is not there, or more pinned threads than CPUs.
+/// A pin on a CPU that is not there, or more pinned threads than CPUs; with its place in `file`,
+/// which the workload was read from (empty: it was not).
 [[nodiscard]] std::optional<Error> impossible_pins(const Workload& workload,
-                                                   const std::vector<int>& cpus);
+                                                   const std::vector<int>& cpus,
+                                                   const std::string& file);
+/// Threads that use the store at once in the busiest phase.
+[[nodiscard]] std::uint32_t most_threads(const Workload& workload);
 /// The metric asks for an operation class that the measured phase never does.
 [[nodiscard]] std::optional<Error> impossible_metric(const Workload& workload,
                                                      const Metric& metric);

@@ -34,7 +34,7 @@ nlohmann::json to_json(const Plan& plan) {
                           {"margin_percent", hypothesis.margin_percent},
                           {"declared", hypothesis.declared}});
   }
-  return {{"schema", 1},
+  return {{"schema", 2},
           {"name", plan.name},
           {"question", plan.question},
           {"workload", to_json(plan.workload)},
@@ -55,12 +55,26 @@ nlohmann::json to_json(const Plan& plan) {
           {"trial_timeout_ms", plan.trial_timeout_ms},
           {"void_trials_max", plan.void_trials_max},
           {"foreign_cpus_max", plan.foreign_cpus_max},
+          {"frequency_change_max", plan.frequency_change_max},
+          {"steal_share_max", plan.steal_share_max},
           {"effect_percent", plan.effect_percent},
+          {"cv_percent", plan.cv_percent},
           {"windows",
            {{"operations", plan.windows.operations},
             {"windows", plan.windows.windows},
             {"idle_cpu_fraction_max", plan.windows.max_idle_cpu_fraction},
             {"value_of_a_set", "geometric mean"}}}};
+}
+
+nlohmann::json migrated_plan(nlohmann::json canonical) {
+  if (!canonical.is_object() || canonical.value("schema", 0) != 1) return canonical;
+  // Frequency and steal were judged with these limits when foreign load had one, else not at all.
+  const bool judged = canonical.value("foreign_cpus_max", 0.0) > 0.0;
+  canonical["frequency_change_max"] = judged ? 0.2 : 0.0;
+  canonical["steal_share_max"] = judged ? 0.1 : 0.0;
+  canonical["cv_percent"] = 0.0;
+  canonical["schema"] = 2;
+  return canonical;
 }
 
 std::string plan_digest(const nlohmann::json& canonical) {

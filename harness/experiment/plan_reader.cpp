@@ -164,8 +164,12 @@ Declaration read_declaration(TomlTable& root) {
   if (plan.root.empty()) root.reject("root", "the benchmark root must be a directory");
   plan.trial_timeout_ms = root.integer("trial_timeout_ms", 600'000, 1);
   plan.void_trials_max = root.integer("void_trials_max", 10, 0, 1'000'000);
-  plan.foreign_cpus_max = root.number("foreign_cpus_max", 0.0, 0.0, 10'000.0);
+  plan.foreign_cpus_max = root.number("foreign_cpus_max", plan.foreign_cpus_max, 0.0, 10'000.0);
+  plan.frequency_change_max =
+      root.number("frequency_change_max", plan.frequency_change_max, 0.0, 1.0);
+  plan.steal_share_max = root.number("steal_share_max", plan.steal_share_max, 0.0, 1.0);
   plan.effect_percent = root.number("effect_percent", 10.0, 0.01, 10'000.0);
+  plan.cv_percent = root.number("cv_percent", 0.0, 0.0, 1'000.0);
   read_windows(root, plan);
   return declaration;
 }
@@ -199,13 +203,37 @@ Status resolve_workload(Declaration& declaration, const TomlTable& root,
     return error.where().empty() ? refuse(std::move(error), root, "workload") : fail(error);
   }
   plan.workload = std::move(*workload);
-  if (auto error = impossible_pins(plan.workload, environment.cpus)) {
-    return refuse(*error, root, "workload");
+  const bool pins_overridden =
+      std::any_of(declaration.overrides.begin(), declaration.overrides.end(),
+                  [](const auto& one) { return one.first.find("cpus") != std::string::npos; });
+  const std::string pins_in = path && !pins_overridden ? which : "";
+  if (auto error = impossible_pins(plan.workload, environment.cpus, pins_in)) {
+    if (!error->where().empty()) return fail(*error);
+    return refuse(*error, root, pins_overridden ? "workload_overrides" : "workload");
   }
   if (auto error = impossible_metric(plan.workload, plan.metric)) {
     return refuse(*error, root, plan.metric.latency ? "latency_class" : "workload");
   }
   return {};
+}
+
+/// What the store would refuse when it is opened is refused here, before the first trial.
+Status check_settings(const Workload& workload, const Arm& arm, const Driver& driver,
+                      const TomlTable& table) {
+  OpenOptions options;
+  options.durability = arm.durability;
+  options.settings = arm.settings;
+  options.key_kind = workload.keys.kind;
+  options.memory_bytes = workload.memory_bytes;
+  options.expected_bytes = expected_data_bytes(workload);
+  const Status checked = driver.check_settings(options, most_threads(workload));
+  if (checked) return {};
+  TomlTable settings = TomlTable(table).table("settings");
+  for (const auto& [name, value] : arm.settings) {
+    const bool named = checked.error().what().find("\"" + name + "\"") != std::string::npos;
+    if (named && settings.has(name)) return refuse(checked.error(), settings, name);
+  }
+  return refuse(checked.error(), table, "settings");
 }
 
 Status check_arm(const Declaration& declaration, std::size_t number,
@@ -224,7 +252,7 @@ Status check_arm(const Declaration& declaration, std::size_t number,
   if ((*driver)->capabilities().reference) {
     return refuse(
         Error(ErrorKind::bad_input, fmt::format("'{}' is a reference, never an arm", arm.store))
-            .hint("list it under references ="),
+            .hint("it is shown beside the arms anyway, as a row below them: leave it out here"),
         table, "store");
   }
   if (auto error = missing_durability(arm.durability, **driver)) {
@@ -237,9 +265,7 @@ Status check_arm(const Declaration& declaration, std::size_t number,
   if (auto error = missing_capability(plan.workload, **driver)) {
     return refuse(*error, table, "store");
   }
-  const auto settings = resolve_settings(**driver, arm.durability, arm.settings);
-  if (!settings) return refuse(settings.error(), table, "settings");
-  return {};
+  return check_settings(plan.workload, arm, **driver, table);
 }
 
 Status check_durability(const Declaration& declaration) {
@@ -332,6 +358,17 @@ void note_unbalanced_blocks(Plan& plan) {
                   plan.trials, rows, plan.arms.size()));
 }
 
+/// A limit that is off shows in the record and in every report, not only in the plan.
+void note_limits_off(Plan& plan) {
+  std::vector<std::string_view> off;
+  if (plan.foreign_cpus_max == 0.0) off.push_back("foreign load (foreign_cpus_max)");
+  if (plan.frequency_change_max == 0.0) off.push_back("frequency (frequency_change_max)");
+  if (plan.steal_share_max == 0.0) off.push_back("steal (steal_share_max)");
+  if (off.empty()) return;
+  plan.notes.push_back(
+      fmt::format("the plan turns off what would make a trial void: {}", fmt::join(off, ", ")));
+}
+
 Result<Plan> read_plan(TomlDocument& document, const std::string& file,
                        const PlanEnvironment& environment) {
   TomlTable root = document.root();
@@ -347,6 +384,7 @@ Result<Plan> read_plan(TomlDocument& document, const std::string& file,
   ASSAY_TRY(add_a_a(declaration, root));
   ASSAY_TRY(add_references(declaration, root, environment));
   note_unbalanced_blocks(declaration.plan);
+  note_limits_off(declaration.plan);
   return std::move(declaration.plan);
 }
 
@@ -354,6 +392,15 @@ Result<Plan> read_plan(TomlDocument& document, const std::string& file,
 
 std::string_view to_string(Design design) {
   return kDesigns[static_cast<std::size_t>(design)].first;
+}
+
+bool is_paired(Design design) {
+  return design != Design::random;
+}
+
+std::string_view unit_of_trials(Design design) {
+  if (design == Design::random) return "trials an arm";
+  return design == Design::blocks ? "blocks" : "sets";
 }
 
 std::string_view to_string(HypothesisKind kind) {

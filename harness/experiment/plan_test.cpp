@@ -57,6 +57,41 @@ TEST_F(PlanFile, is_the_same_plan_however_it_is_spelt) {
   EXPECT_EQ(plan_digest(to_json(terse)).size(), 64U);
 }
 
+TEST_F(PlanFile, judges_load_frequency_and_steal_each_by_a_limit_of_its_own) {
+  const std::string arms = "[[arms]]\nstore = \"alpha\"\n";
+  const Plan sane = read(head() + arms);
+  EXPECT_DOUBLE_EQ(sane.foreign_cpus_max, 0.25);
+  EXPECT_DOUBLE_EQ(sane.frequency_change_max, 0.2);
+  EXPECT_DOUBLE_EQ(sane.steal_share_max, 0.1);
+  EXPECT_TRUE(sane.notes.empty());
+  const Plan loaded = read(head() + "foreign_cpus_max = 0\n" + arms);
+  EXPECT_DOUBLE_EQ(loaded.foreign_cpus_max, 0.0);
+  EXPECT_DOUBLE_EQ(loaded.frequency_change_max, 0.2);
+  EXPECT_DOUBLE_EQ(loaded.steal_share_max, 0.1);
+  ASSERT_EQ(loaded.notes.size(), 1U);
+  EXPECT_SAYS(loaded.notes[0], "foreign_cpus_max");
+  EXPECT_EQ(loaded.notes[0].find("steal"), std::string::npos);
+  const nlohmann::json canonical = to_json(loaded);
+  EXPECT_EQ(canonical["foreign_cpus_max"], 0.0);
+  EXPECT_EQ(canonical["steal_share_max"], 0.1);
+}
+
+TEST_F(PlanFile, recorded_by_an_earlier_assay_is_the_same_plan_when_nothing_of_it_changed) {
+  const std::string arms = "[[arms]]\nstore = \"alpha\"\n";
+  const Plan off =
+      read(head() + "foreign_cpus_max = 0\nfrequency_change_max = 0\nsteal_share_max = 0\n" + arms);
+  nlohmann::json before = to_json(off);
+  before["schema"] = 1;
+  for (const char* key : {"frequency_change_max", "steal_share_max", "cv_percent"}) {
+    before.erase(key);
+  }
+  EXPECT_EQ(first_difference(migrated_plan(before), to_json(off)), "");
+  EXPECT_SAYS(first_difference(migrated_plan(before), to_json(read(head() + arms))),
+              "foreign_cpus_max: 0");
+  before["foreign_cpus_max"] = 0.5;
+  EXPECT_EQ(migrated_plan(before)["steal_share_max"], 0.1);
+}
+
 TEST_F(PlanFile, names_the_first_key_that_differs) {
   const Plan one = read(head() + "[[arms]]\nstore = \"alpha\"\n[[arms]]\nstore = \"beta\"\n");
   Plan other = one;

@@ -20,8 +20,9 @@ std::string duration_text(std::uint64_t seconds) {
   return fmt::format("{} h {:02} min", seconds / 3600, seconds / 60 % 60);
 }
 
-ProgressLine::ProgressLine(std::FILE* out, bool terminal, std::size_t columns)
-    : out_(out), terminal_(terminal), columns_(std::max<std::size_t>(columns, 20)) {}
+ProgressLine::ProgressLine(std::FILE* out, bool terminal, std::size_t columns,
+                           std::chrono::milliseconds quiet)
+    : out_(out), terminal_(terminal), columns_(std::max<std::size_t>(columns, 20)), quiet_(quiet) {}
 
 ProgressLine ProgressLine::standard_error() {
   winsize size{};
@@ -70,14 +71,21 @@ void ProgressLine::note(const std::string& sentence) {
   print_line("note: " + sentence);
 }
 
+void ProgressLine::say(const std::string& sentence) {
+  print_line(sentence);
+}
+
 void ProgressLine::run_ends() {
   clear();
 }
 
 std::string ProgressLine::line() const {
   const auto elapsed = std::chrono::duration<double>(Clock::now() - began_).count();
-  std::string text = fmt::format("[{}/{}] {} {}, {} elapsed", done_, planned_, arm_, progress_.what,
-                                 duration_text(static_cast<std::uint64_t>(elapsed)));
+  std::string text = fmt::format("[{}/{}] {} {}", done_, planned_, arm_, progress_.what);
+  if (progress_.fraction > 0.0 && progress_.fraction < 1.0) {
+    text += fmt::format(" {:.0f} %", progress_.fraction * 100.0);
+  }
+  text += fmt::format(", {} elapsed", duration_text(static_cast<std::uint64_t>(elapsed)));
   const double here = static_cast<double>(done_here_);
   if (done_here_ > 0 && planned_ > done_) {
     const double left = elapsed / here * static_cast<double>(planned_ - done_);
@@ -87,11 +95,14 @@ std::string ProgressLine::line() const {
 }
 
 void ProgressLine::show(bool force) {
-  if (!terminal_) return;
   const auto now = Clock::now();
+  if (!terminal_) {  // a line now and then, so that a long trial does not look like a hung one
+    if (now - printed_ >= quiet_) print_line(line());
+    return;
+  }
   if (!force && now - shown_ < kRefresh) return;
   shown_ = now;
-  fmt::print(out_, "\r\x1b[K{}", line().substr(0, columns_ - 1));
+  fmt::print(out_, "\r\x1b[K{}", printable(line()).substr(0, columns_ - 1));
   std::fflush(out_);
 }
 
@@ -103,7 +114,8 @@ void ProgressLine::clear() {
 
 void ProgressLine::print_line(const std::string& text) {
   clear();
-  fmt::print(out_, "{}\n", text);
+  fmt::print(out_, "{}\n", printable(text));
+  printed_ = Clock::now();
   std::fflush(out_);
 }
 

@@ -1,4 +1,5 @@
-// Tells the user how far a run is: one rewritten line on a terminal, a line a trial elsewhere.
+// Tells the user how far a run is: one rewritten line on a terminal, elsewhere a line a trial and
+// one whenever a trial has been silent for a while.
 // Everything goes to standard error, so that standard output holds results only.
 // One thread at a time.
 #pragma once
@@ -26,13 +27,17 @@ class RunObserver {
   virtual void trial_ends(const std::string& /*arm*/, std::uint64_t /*trials*/,
                           const std::string& /*status*/, const std::string& /*reason*/) {}
   virtual void note(const std::string& /*sentence*/) {}
+  /// What the user should know that is no trouble.
+  virtual void say(const std::string& /*sentence*/) {}
   virtual void run_ends() {}
 };
 
 class ProgressLine : public RunObserver {
  public:
   /// `terminal` decides between the two styles; columns of the terminal bound the line.
-  ProgressLine(std::FILE* out, bool terminal, std::size_t columns = 80);
+  /// `quiet`: how long nothing may be said where there is no terminal.
+  ProgressLine(std::FILE* out, bool terminal, std::size_t columns = 80,
+               std::chrono::milliseconds quiet = std::chrono::seconds(5));
   /// Standard error, in the style that suits it.
   [[nodiscard]] static ProgressLine standard_error();
 
@@ -42,6 +47,7 @@ class ProgressLine : public RunObserver {
   void trial_ends(const std::string& arm, std::uint64_t trials, const std::string& status,
                   const std::string& reason) override;
   void note(const std::string& sentence) override;
+  void say(const std::string& sentence) override;
   void run_ends() override;
 
   /// The line as it would be shown now; for tests.
@@ -56,6 +62,8 @@ class ProgressLine : public RunObserver {
   std::FILE* out_;
   bool terminal_;
   std::size_t columns_;
+  std::chrono::milliseconds quiet_;
+  Clock::time_point printed_ = Clock::now();
   std::uint64_t done_ = 0;
   std::uint64_t done_here_ = 0;  ///< without what a resumed run found
   std::uint64_t planned_ = 0;

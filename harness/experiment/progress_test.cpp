@@ -73,6 +73,30 @@ TEST(Progress, counts_only_trials_that_need_no_repetition) {
   EXPECT_NE(line.line().find("left"), std::string::npos);
 }
 
+TEST(Progress, of_a_long_trial_shows_without_a_terminal_too) {
+  const Screen screen;
+  ProgressLine line(screen.file(), false, 80, std::chrono::milliseconds(0));
+  line.run_begins("demo", 0, 2);
+  line.trial_begins("sqlite");
+  line.trial_progress({"load", 0.25});
+  EXPECT_NE(screen.text().find("[0/2] sqlite load 25 %"), std::string::npos) << screen.text();
+  const Screen calm;
+  ProgressLine patient(calm.file(), false, 80, std::chrono::hours(1));
+  patient.run_begins("demo", 0, 2);
+  patient.trial_begins("sqlite");
+  patient.trial_progress({"load", 0.25});
+  EXPECT_EQ(calm.text(), "demo: 2 trials\n");
+}
+
+TEST(Progress, does_not_let_a_name_drive_the_terminal) {
+  const Screen screen;
+  ProgressLine line(screen.file(), false);
+  line.note(
+      "store \x1b[2J says \xc2\x9b"
+      "2J");
+  EXPECT_EQ(screen.text(), "note: store \\x1b[2J says \\u009b2J\n");
+}
+
 TEST(Progress, writes_durations_as_people_do) {
   EXPECT_EQ(duration_text(7), "7 s");
   EXPECT_EQ(duration_text(185), "3 min 05 s");

@@ -1,6 +1,9 @@
 #include "harness/experiment/result_place.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <set>
 
@@ -26,18 +29,9 @@ std::string base_of(const RunRequest& request, const std::string& ledger_path) {
 }
 
 /// The newest folder runs/NAME-* whose ledger can be resumed; empty when there is none.
-std::string resumable_run(const fs::path& runs, const std::string& name,
+std::string resumable_run(const Plan& plan, const RunRequest& request,
                           const RunIdentity& identity) {
-  std::vector<std::string> found;
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(runs, error)) {
-    const std::string ledger = (entry.path() / kLedgerName).string();
-    if (entry.path().filename().string().starts_with(name + "-") && fs::exists(ledger, error)) {
-      found.push_back(ledger);
-    }
-  }
-  std::sort(found.rbegin(), found.rend());
-  for (const std::string& ledger : found) {
+  for (const std::string& ledger : earlier_runs(plan, request)) {
     const auto contents = read_ledger(ledger);
     if (contents && resumable_plan(contents->records, identity) != nullptr) return ledger;
   }
@@ -54,7 +48,33 @@ std::string free_name(const std::string& path) {
   return name;
 }
 
+/// Makes the first of path, path-2, path-3, ... that is not there yet: mkdir() decides between runs
+/// that begin in the same second.
+Result<std::string> claim_folder(const std::string& path) {
+  for (int number = 1;; ++number) {
+    const std::string name = number == 1 ? path : fmt::format("{}-{}", path, number);
+    if (::mkdir(name.c_str(), 0755) == 0) {
+      ASSAY_TRY(flush_directory(folder_of(name)));
+      return name;
+    }
+    if (errno != EEXIST) return fail(system_error("cannot make the directory", errno).at(name));
+  }
+}
+
 }  // namespace
+
+std::vector<std::string> earlier_runs(const Plan& plan, const RunRequest& request) {
+  std::vector<std::string> found;
+  std::error_code error;
+  const fs::path runs = (fs::path(request.tree) / "runs").lexically_normal();
+  for (const auto& entry : fs::directory_iterator(runs, error)) {
+    const std::string ledger = (entry.path() / kLedgerName).string();
+    const std::string folder = entry.path().filename().string();
+    if (folder.starts_with(plan.name + "-") && fs::exists(ledger, error)) found.push_back(ledger);
+  }
+  std::sort(found.rbegin(), found.rend());
+  return found;
+}
 
 std::string new_result_id(const std::string& digest) {
   return compact_time() + "-" + digest.substr(0, 8);
@@ -63,6 +83,7 @@ std::string new_result_id(const std::string& digest) {
 RunIdentity identity_of(const std::string& digest, const nlohmann::json& provenance) {
   RunIdentity identity;
   identity.plan_digest = digest;
+  if (!provenance.is_object()) return identity;
   const auto text = [](const nlohmann::json& value) {
     return value.is_string() ? value.get<std::string>() : value.dump();
   };
@@ -111,11 +132,13 @@ Result<std::string> choose_ledger(const Plan& plan, const RunRequest& request,
   }
   const fs::path runs = (tree / "runs").lexically_normal();
   if (!request.fresh) {
-    std::string ledger = resumable_run(runs, plan.name, identity);
+    std::string ledger = resumable_run(plan, request, identity);
     if (!ledger.empty()) return ledger;
   }
-  return (fs::path(free_name((runs / (plan.name + "-" + compact_time())).string())) / kLedgerName)
-      .string();
+  ASSAY_TRY(make_directories_durably(runs.string()));
+  const auto folder = claim_folder((runs / (plan.name + "-" + compact_time())).string());
+  if (!folder) return fail(folder.error());
+  return (fs::path(*folder) / kLedgerName).string();
 }
 
 ResultPlace new_place(const Plan& plan, const RunRequest& request, const std::string& ledger_path,

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
@@ -36,8 +37,13 @@ struct RunIdentity {
 [[nodiscard]] const LedgerRecord* resumable_plan(const std::vector<LedgerRecord>& records,
                                                  const RunIdentity& identity);
 
+/// Ledgers of the exploratory runs of this name, newest first.
+[[nodiscard]] std::vector<std::string> earlier_runs(const Plan& plan, const RunRequest& request);
+
 /// Chooses ledger and folder for a run; looks into runs/ for an exploratory one that was stopped.
-/// Makes no file. `out` of a request that holds another experiment's files is an error.
+/// Of all that it chooses it makes only the folder of a new exploratory run, so that two runs that
+/// begin in the same second have one each. `out` of a request that holds another experiment's files
+/// is an error.
 [[nodiscard]] Result<std::string> choose_ledger(const Plan& plan, const RunRequest& request,
                                                 const RunIdentity& identity);
 

@@ -1,10 +1,15 @@
 #include "harness/experiment/runner.h"
 
+#include <unistd.h>
+
+#include <cctype>
 #include <filesystem>
 #include <map>
+#include <optional>
 
 #include <fmt/format.h>
 
+#include "harness/experiment/power_forecast.h"
 #include "harness/experiment/result_place.h"
 #include "harness/experiment/run_state.h"
 #include "harness/experiment/timed_batches.h"
@@ -25,8 +30,10 @@ Status check_registered(const std::vector<LedgerRecord>& records, const nlohmann
   for (const LedgerRecord& record : records) {
     if (record.kind != "plan") continue;
     if (record.body.value("digest", "") == digest) return {};
-    const std::string difference =
-        first_difference(record.body.value("experiment", nlohmann::json::object()), canonical);
+    const nlohmann::json recorded =
+        migrated_plan(record.body.value("experiment", nlohmann::json::object()));
+    if (recorded == canonical) return {};
+    const std::string difference = first_difference(recorded, canonical);
     return fail(
         Error(ErrorKind::plan_changed,
               fmt::format("the plan of {} differs from the one in its ledger at {}", plan.name,
@@ -63,6 +70,8 @@ class Run {
  private:
   Status prepare();
   Status begin_result(const LedgerRecord* resumed);
+  void leave_nothing();
+  [[nodiscard]] std::optional<Scatter> known_scatter(const std::string& fingerprint) const;
   Status run_turns();
   Status run_single(const Turn& turn);
   Status run_set(std::uint64_t round);
@@ -90,6 +99,8 @@ class Run {
   ResultPlace place_;
   std::optional<RunState> state_;
   std::map<std::uint64_t, std::pair<std::string, std::string>> streams_;  ///< seed -> digest, arm
+  bool folder_is_new_ = false;
+  nlohmann::json power_;  ///< what the trials are expected to see, before they run
   std::vector<TimedBatchChoice> timed_batches_;  ///< the same for every arm and trial
   std::vector<std::string> warnings_;
   std::vector<std::string> void_reasons_;
@@ -105,9 +116,16 @@ Status Run::prepare() {
   const RunIdentity identity = identity_of(digest_, provenance_);
   const auto ledger_path = choose_ledger(plan_, request_, identity);
   if (!ledger_path) return fail(ledger_path.error());
-  ASSAY_TRY(make_directories_durably(folder_of(*ledger_path)));
+  std::error_code error;
+  const std::string folder = folder_of(*ledger_path);
+  folder_is_new_ =
+      !request_.registered && (!fs::exists(folder, error) || fs::is_empty(folder, error));
+  ASSAY_TRY(make_directories_durably(folder));
   auto ledger = LedgerWriter::open(*ledger_path);
-  if (!ledger) return fail(ledger.error());
+  if (!ledger) {
+    if (folder_is_new_) ::rmdir(folder.c_str());
+    return fail(ledger.error());
+  }
   ledger_.emplace(std::move(*ledger));
   if (!ledger_->torn_file().empty()) {
     observer_.note(
@@ -118,18 +136,34 @@ Status Run::prepare() {
   if (request_.registered) {
     ASSAY_TRY(check_registered(ledger_->records(), canonical_, digest_, plan_, *ledger_path));
   }
+  power_ = power_before(plan_, known_scatter(identity.fingerprint));
   const LedgerRecord* resumed =
       request_.fresh ? nullptr : resumable_plan(ledger_->records(), identity);
   return begin_result(resumed);
+}
+
+/// From this ledger, else from an earlier exploratory run of the same name.
+std::optional<Scatter> Run::known_scatter(const std::string& fingerprint) const {
+  constexpr std::size_t kMostLedgers = 5;
+  auto scatter = recorded_scatter(plan_, ledger_->records(), fingerprint);
+  if (scatter || request_.registered) return scatter;
+  std::size_t looked_at = 0;
+  for (const std::string& path : earlier_runs(plan_, request_)) {
+    if (path == ledger_->path() || ++looked_at > kMostLedgers) continue;
+    const auto contents = read_ledger(path);
+    if (contents) scatter = recorded_scatter(plan_, contents->records, fingerprint);
+    if (scatter) break;
+  }
+  return scatter;
 }
 
 Status Run::begin_result(const LedgerRecord* resumed) {
   const std::string ledger_path = ledger_->path();
   place_ = resumed != nullptr ? place_of(*resumed, request_, ledger_path)
                               : new_place(plan_, request_, ledger_path, digest_);
-  ASSAY_TRY(make_directories_durably(place_.directory + "/trials"));
   state_.emplace(plan_, place_.result);
   if (resumed != nullptr) {
+    ASSAY_TRY(make_directories_durably(place_.directory + "/trials"));
     state_->load(ledger_->records());
     timed_batches_ = timed_batches_from_json(resumed->body);
     for (const TrialEntry& trial : state_->trials()) ASSAY_TRY(check_streams(trial.body));
@@ -140,6 +174,7 @@ Status Run::begin_result(const LedgerRecord* resumed) {
     if (!chosen) return fail(chosen.error());
     timed_batches_ = std::move(*chosen);
   }
+  // The record first: a folder without one would belong to no result.
   const auto hash =
       ledger_->append("plan", {{"result", place_.result},
                                {"directory", recorded_path(place_, place_.directory)},
@@ -149,9 +184,23 @@ Status Run::begin_result(const LedgerRecord* resumed) {
                                {"provenance", provenance_},
                                {"notes", plan_.notes},
                                {"timed_batches", to_json(timed_batches_)},
+                               {"power", power_},
                                {"stream_digest", stream_digest_}});
-  if (!hash) return fail(hash.error());
-  return {};
+  if (!hash) {
+    leave_nothing();
+    return fail(hash.error());
+  }
+  return make_directories_durably(place_.directory + "/trials");
+}
+
+/// After a plan that could not be recorded: an empty ledger, and folders that hold nothing else,
+/// go.
+void Run::leave_nothing() {
+  ledger_->remove_if_empty();
+  if (!folder_is_new_) return;
+  const std::string folder = folder_of(ledger_->path());
+  ::rmdir(folder.c_str());  // refused while anything is in it
+  if (request_.out.empty()) ::rmdir(folder_of(folder).c_str());
 }
 
 std::uint64_t Run::trials_done() const {
@@ -173,6 +222,8 @@ TrialRequest Run::request_for(const Arm& arm, std::uint64_t round, std::uint64_t
   trial.root = plan_.root;
   trial.timeout_ms = plan_.trial_timeout_ms;
   trial.max_foreign_cpus = plan_.foreign_cpus_max;
+  trial.max_frequency_change = plan_.frequency_change_max;
+  trial.max_steal_share = plan_.steal_share_max;
   // A raw record that no ledger line names (killed in between) keeps its number.
   std::uint64_t index = state_->next_index() + ahead;
   std::error_code error;
@@ -244,15 +295,26 @@ Status Run::stopped(const Error& error) {
 
 Status Run::too_many_voids() {
   if (state_->void_turns() <= plan_.void_trials_max) return {};
-  std::map<std::string, int> reasons;
+  std::map<std::string, std::pair<std::string, int>> reasons;  // without figures -> an example
+  bool loaded = false;
   for (const TrialEntry& trial : state_->trials()) {
-    if (trial.status == "void") ++reasons[trial.arm + ": " + trial.reason];
+    if (trial.status != "void") continue;
+    const std::string reason = trial.arm + ": " + trial.reason;
+    std::string kind = reason;
+    std::erase_if(kind, [](unsigned char letter) { return std::isdigit(letter) != 0; });
+    auto& [example, times] = reasons[kind];
+    if (times++ == 0) example = reason;
+    loaded = loaded || trial.reason.find("other processes used") != std::string::npos;
   }
   void_reasons_.push_back(
       fmt::format("{} void {} where the plan allows {} (void_trials_max)", state_->void_turns(),
                   plan_.design == Design::windows ? "sets" : "trials", plan_.void_trials_max));
-  for (const auto& [reason, times] : reasons) {
-    void_reasons_.push_back(fmt::format("{} x {}", times, reason));
+  for (const auto& [kind, reason] : reasons) {
+    void_reasons_.push_back(fmt::format("{} x {}", reason.second, reason.first));
+  }
+  if (loaded) {
+    void_reasons_.push_back(
+        "free the CPUs of other work and run again, or raise foreign_cpus_max (0 only records it)");
   }
   return fail(ErrorKind::void_experiment, void_reasons_.front());
 }
@@ -389,6 +451,7 @@ Result<RunOutcome> Run::go() {
     observer_.note(warning);
     warnings_.push_back(std::move(warning));
   }
+  observer_.say(power_sentence(plan_, power_));
   observer_.run_begins(plan_.name, trials_done(), plan_.arms.size() * plan_.trials);
   if (Status status = run_turns(); !status) {
     const ErrorKind kind = status.error().kind();

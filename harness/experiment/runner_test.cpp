@@ -1,10 +1,14 @@
 #include "harness/experiment/runner.h"
 
+#include <sys/resource.h>
+
 #include <algorithm>
+#include <csignal>
 #include <set>
 
 #include "harness/experiment/fake_trial_test.h"
 #include "harness/experiment/order.h"
+#include "harness/experiment/result_place.h"
 #include "harness/ledger/durable_file.h"
 #include "harness/ledger/ledger.h"
 #include "harness/provenance/sha256.h"
@@ -195,6 +199,49 @@ TEST_F(Runner, repeats_void_trials_and_keeps_them_in_the_ledger) {
   }
 }
 
+TEST_F(Runner, hands_each_limit_of_the_machine_to_the_trial_by_itself) {
+  const auto limits_of = [this](const std::string& more) {
+    RunServices fake = services();
+    std::vector<double> seen;
+    fake.run_trial = [&seen](const TrialRequest& trial, const std::atomic<bool>&,
+                             const OnProgress&) -> Result<json> {
+      seen = {trial.max_foreign_cpus, trial.max_frequency_change, trial.max_steal_share};
+      return fail(ErrorKind::interrupted, "seen enough");
+    };
+    RunRequest request;
+    request.tree = folder_;
+    request.fresh = true;
+    RunObserver silent;
+    EXPECT_FALSE(run_experiment(plan(more), request, fake, stop_, silent));
+    return seen;
+  };
+  EXPECT_EQ(limits_of(""), (std::vector<double>{0.25, 0.2, 0.1}));
+  EXPECT_EQ(limits_of("foreign_cpus_max = 0\n"), (std::vector<double>{0.0, 0.2, 0.1}));
+  EXPECT_EQ(limits_of("steal_share_max = 0\n"), (std::vector<double>{0.25, 0.2, 0.0}));
+}
+
+TEST_F(Runner, accepts_a_plan_that_an_earlier_assay_recorded) {
+  const Plan off = plan("foreign_cpus_max = 0\nfrequency_change_max = 0\nsteal_share_max = 0\n");
+  json before = to_json(off);
+  before["schema"] = 1;
+  for (const char* key : {"frequency_change_max", "steal_share_max", "cv_percent"}) {
+    before.erase(key);
+  }
+  fs::create_directories(folder_of(ledger()));
+  {
+    auto writer = LedgerWriter::open(ledger());
+    ASSERT_TRUE(writer);
+    ASSERT_TRUE(writer->append("plan", {{"result", "old"},
+                                        {"directory", "results/exp/old"},
+                                        {"experiment", before},
+                                        {"digest", plan_digest(before)},
+                                        {"provenance", {{"fingerprint", "old"}}}}));
+  }
+  const auto outcome = run(off, registered());
+  EXPECT_TRUE(outcome) << outcome.error().message();
+  EXPECT_FALSE(run(plan(), registered()));  // with limits it is another plan
+}
+
 TEST_F(Runner, is_void_when_more_trials_were_void_than_the_plan_allows) {
   change_ = [](const TrialRequest& trial, json& raw) -> Status {
     if (trial.arm.name == "beta") {
@@ -287,6 +334,51 @@ TEST_F(Runner, gives_every_arm_of_a_round_the_same_seed) {
     EXPECT_EQ(names.size(), 5U) << "seed " << seed;
     EXPECT_GE(seed, 40U);
   }
+}
+
+TEST_F(Runner, leaves_nothing_when_not_even_its_plan_can_be_recorded) {
+  const auto handler = ::signal(SIGXFSZ, SIG_IGN);
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  const rlimit none{0, before.rlim_max};  // as a full disk: directories can be made, files not
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &none), 0);
+  const auto exploratory = run(plan());
+  const auto declared = run(plan(), registered());
+  ::setrlimit(RLIMIT_FSIZE, &before);
+  ::signal(SIGXFSZ, handler);
+  ASSERT_FALSE(exploratory);
+  ASSERT_FALSE(declared);
+  EXPECT_EQ(declared.error().kind(), ErrorKind::environment);
+  EXPECT_FALSE(fs::exists(folder_ + "/runs"));
+  EXPECT_FALSE(fs::exists(folder_ + "/results"));
+  EXPECT_FALSE(fs::exists(ledger()));
+  EXPECT_TRUE(run(plan(), registered()));
+}
+
+TEST_F(Runner, that_begins_in_the_same_second_as_another_has_a_folder_of_its_own) {
+  RunRequest request;
+  request.tree = folder_;
+  request.fresh = true;
+  std::set<std::string> ledgers;
+  for (int i = 0; i < 3; ++i) {
+    const auto chosen = choose_ledger(plan(), request, {});
+    ASSERT_TRUE(chosen) << chosen.error().message();
+    EXPECT_TRUE(ledgers.insert(*chosen).second) << *chosen;
+  }
+}
+
+TEST_F(Runner, refuses_to_run_beside_another_run_of_the_same_experiment) {
+  change_ = [this](const TrialRequest&, json&) -> Status {
+    if (started_.size() != 2) return {};
+    const auto second = run(plan(), registered());
+    EXPECT_FALSE(second);
+    EXPECT_EQ(second.error().kind(), ErrorKind::environment);
+    EXPECT_NE(second.error().message().find("another assay is running this experiment"),
+              std::string::npos)
+        << second.error().message();
+    return {};
+  };
+  ASSERT_TRUE(run(plan(), registered()));
 }
 
 TEST_F(Runner, refuses_an_out_folder_with_other_files) {

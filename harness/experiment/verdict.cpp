@@ -9,6 +9,7 @@
 
 #include "harness/experiment/arm_figures.h"
 #include "harness/experiment/comparison.h"
+#include "harness/experiment/power_forecast.h"
 #include "harness/stats/stats.h"
 
 namespace assay {
@@ -64,8 +65,7 @@ json share_of(const Samples& samples, const std::string& reference, const ArmSam
 
 /// Store time of an operation beyond a reference's: what is the store's own, the harness's share of
 /// the latency taken off.
-json store_ns_above(const Samples& samples, const std::string& reference,
-                    const ArmSample& sample) {
+json store_ns_above(const Samples& samples, const std::string& reference, const ArmSample& sample) {
   const auto found = samples.find(reference);
   if (found == samples.end() || !found->second.arm->reference) {
     return unknown(fmt::format("{} was not run", reference));
@@ -149,25 +149,29 @@ json a_a_of(const VerdictInput& input, const Samples& samples, bool judged) {
 json make_comparisons(const VerdictInput& input, const Samples& samples,
                       const std::string& void_reason, bool gate_passed) {
   json comparisons = json::array();
+  // The family is the declared one, whatever became of its arms: a comparison that cannot be made
+  // counts with p = 1, else a drop-out would make every other claim easier.
   std::vector<double> p;
-  std::vector<std::size_t> judged;
+  std::vector<bool> judged;
   for (const Hypothesis& hypothesis : input.plan.hypotheses) {
     std::string why = void_reason;
     if (why.empty()) why = why_not(input, samples, hypothesis.a);
     if (why.empty()) why = why_not(input, samples, hypothesis.b);
+    judged.push_back(why.empty());
     if (!why.empty()) {
       comparisons.push_back(void_comparison(hypothesis, why));
+      p.push_back(1.0);
       continue;
     }
-    judged.push_back(comparisons.size());
     comparisons.push_back(
         compare_arms(input.plan, hypothesis, samples.at(hypothesis.a), samples.at(hypothesis.b)));
     p.push_back(comparisons.back()["p"].get<double>());
   }
   const std::vector<double> adjusted = stats::holm(p);
   for (std::size_t i = 0; i < judged.size(); ++i) {
-    judge_comparison(input.plan, adjusted[i], comparisons[judged[i]]);
-    if (!gate_passed) withhold_verdict(comparisons[judged[i]]);
+    if (!judged[i]) continue;
+    judge_comparison(input.plan, adjusted[i], comparisons[i]);
+    if (!gate_passed) withhold_verdict(comparisons[i]);
   }
   return comparisons;
 }
@@ -221,12 +225,9 @@ Result<json> make_verdict(const VerdictInput& input) {
   }
   const json rows = make_rows(input, samples);
   const json comparisons = make_comparisons(input, samples, void_reason, gate_passed);
-  json smallest = unknown("no A/A arm was run");
-  if (a_a.is_object()) {
-    smallest = a_a["ratio"].is_number()
-                   ? json(smallest_ratio(plan, samples.at(plan.a_a), samples.at(plan.a_a_twin)))
-                   : a_a["ratio"];
-  }
+  const auto scatter = scatter_of_rows(plan, rows, 2, "");
+  const json power = scatter ? power_of(plan, *scatter)
+                             : unknown("no arm has the values that a scatter is taken from");
   return json{{"result", input.state.result()},
               {"experiment", plan.name},
               {"question", plan.question},
@@ -243,7 +244,8 @@ Result<json> make_verdict(const VerdictInput& input) {
               {"rows", rows},
               {"comparisons", comparisons},
               {"a_a", a_a},
-              {"smallest_detectable_ratio", smallest},
+              {"smallest_detectable_ratio", scatter ? power["smallest_detectable_ratio"] : power},
+              {"power", power},
               {"warnings", collect_warnings(input, samples, rows, comparisons)},
               {"stream_digest", input.stream_digest}};
 }

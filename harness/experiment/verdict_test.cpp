@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include <fmt/format.h>
+
 #include "harness/experiment/comparison.h"
 #include "harness/experiment/fake_trial_test.h"
 #include "harness/experiment/google_benchmark_json.h"
@@ -115,6 +117,43 @@ TEST_F(Verdict, adjusts_the_family_by_holm) {
   ASSERT_EQ(comparisons.size(), 2U);
   EXPECT_NEAR(comparisons[0]["p_adjusted"].get<double>(), 2 * comparisons[0]["p"].get<double>(),
               1e-15);
+}
+
+TEST_F(Verdict, keeps_the_declared_family_when_an_arm_drops_out) {
+  Plan three = plan();
+  three.arms.insert(three.arms.begin() + 2, three.arms[0]);
+  three.arms[2].name = three.arms[2].store = "gamma";
+  three.hypotheses = {{"alpha", "beta"}, {"alpha", "gamma"}, {"beta", "gamma"}};
+  change_ = [](const TrialRequest& trial, json& raw) -> Status {
+    if (trial.arm.name != "gamma") return {};
+    raw["status"] = "disqualified";
+    raw["reason"] = "lost a key";
+    return {};
+  };
+  const auto outcome = run(three);
+  ASSERT_TRUE(outcome) << outcome.error().message();
+  const json& first = outcome->verdict["comparisons"][0];
+  EXPECT_EQ(outcome->verdict["comparisons"][1]["verdict"], "void");
+  EXPECT_NEAR(first["p_adjusted"].get<double>(), 3 * first["p"].get<double>(), 1e-15);
+}
+
+TEST_F(Verdict, says_what_scatter_its_power_is_taken_from_and_what_it_would_take) {
+  const std::map<std::string, std::vector<double>> noisy = {{"alpha", {100, 150, 80, 120}},
+                                                            {"alpha-again", {130, 90, 100, 140}}};
+  const json verdict = judged("effect_percent = 10\n", noisy);
+  const json& power = verdict["power"];
+  EXPECT_EQ(power["source"], "the A/A arm");
+  EXPECT_EQ(power["smallest_detectable_ratio"], verdict["smallest_detectable_ratio"]);
+  EXPECT_GT(power["trials_needed"], 50);
+  EXPECT_GT(power["gate_trials_needed"], power["trials_needed"]);
+  const std::string sentence = verdict["a_a"]["sentence"];
+  EXPECT_NE(sentence.find(fmt::format("takes about {} trials an arm instead of 4",
+                                      power["gate_trials_needed"].get<int>())),
+            std::string::npos)
+      << sentence;
+  const json without = judged("a_a = false\n", noisy);
+  EXPECT_EQ(without["power"]["source"], "the arms");
+  EXPECT_FALSE(without["power"].contains("gate_trials_needed"));
 }
 
 TEST_F(Verdict, turns_the_direction_for_a_latency) {

@@ -63,6 +63,10 @@ class LedgerWriter {
   /// to the last whole record; after a failed flush the writer refuses to go on.
   [[nodiscard]] Result<std::string> append(std::string_view kind, nlohmann::json body);
 
+  /// Takes the file away again when not even its first record could be written. Append nothing
+  /// afterwards.
+  void remove_if_empty();
+
   [[nodiscard]] const std::vector<LedgerRecord>& records() const { return contents_.records; }
   [[nodiscard]] const std::string& head() const { return contents_.head; }
   [[nodiscard]] const std::string& path() const { return path_; }

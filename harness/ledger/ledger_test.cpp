@@ -56,6 +56,21 @@ TEST_F(Ledger, gives_back_what_was_appended) {
   EXPECT_TRUE(contents->torn.empty());
 }
 
+TEST_F(Ledger, without_a_record_can_be_taken_away_and_one_with_records_cannot) {
+  {
+    auto writer = LedgerWriter::open(path_);
+    ASSERT_TRUE(writer);
+    writer->remove_if_empty();
+    EXPECT_FALSE(std::filesystem::exists(path_));
+    EXPECT_FALSE(writer->append("plan", {{"result", "r"}}));
+    auto next = LedgerWriter::open(path_);  // another run need not wait for the first to be gone
+    ASSERT_TRUE(next) << next.error().message();
+    ASSERT_TRUE(next->append("plan", {{"result", "r"}}));
+    next->remove_if_empty();
+  }
+  EXPECT_EQ(read_ledger(path_)->records.size(), 1U);
+}
+
 TEST_F(Ledger, is_written_in_the_documented_line_format) {
   {
     auto writer = LedgerWriter::open(path_);

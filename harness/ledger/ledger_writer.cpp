@@ -1,5 +1,6 @@
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -25,6 +26,13 @@ Status write_whole(int fd, std::string_view bytes) {
   return {};
 }
 
+bool is_file_at(int fd, const std::string& path) {
+  struct stat ours{};
+  struct stat there{};
+  return ::fstat(fd, &ours) == 0 && ::stat(path.c_str(), &there) == 0 &&
+         ours.st_dev == there.st_dev && ours.st_ino == there.st_ino;
+}
+
 /// Keeps the bytes of an unfinished line under the first free name `<path>.torn-N`.
 Result<std::string> keep_torn_bytes(const std::string& path, std::string_view bytes) {
   for (int number = 1;; ++number) {
@@ -46,13 +54,24 @@ Result<LedgerWriter> LedgerWriter::open(const std::string& path) {
   LedgerWriter writer(fd, path);
   if (::flock(fd, LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK) return fail(system_error("cannot lock the ledger", errno).at(path));
-    return fail(Error(ErrorKind::environment, "another assay is writing to this ledger")
+    return fail(Error(ErrorKind::environment,
+                      "another assay is running this experiment and writes to its ledger")
                     .at(path)
                     .hint("wait until it has ended, then run again"));
   }
+  // A run that failed at its first record takes its empty ledger away while it holds the lock: what
+  // we have locked must still be the file of that name.
+  if (!is_file_at(fd, path)) return open(path);
   if (!existed) ASSAY_TRY(flush_directory(folder_of(path)));
   ASSAY_TRY(writer.load());
   return writer;
+}
+
+void LedgerWriter::remove_if_empty() {
+  struct stat now{};
+  if (fd_ < 0 || ::fstat(fd_, &now) != 0 || now.st_size != 0) return;
+  ::unlink(path_.c_str());
+  broken_ = true;  // what would be appended now would be lost
 }
 
 LedgerWriter::LedgerWriter(LedgerWriter&& other) noexcept

@@ -201,6 +201,14 @@ TEST(SystemSnapshot, each_change_is_told_by_itself) {
   expect_one(after, "hypervisor took 20 %");
 }
 
+TEST(SystemSnapshot, a_clock_that_follows_the_load_is_no_change_of_the_machine) {
+  SystemSnapshot before = snapshot_at(1);
+  SystemSnapshot after = snapshot_at(2);
+  before.governors = after.governors = {"schedutil", "schedutil"};
+  after.frequency_khz = {800'000, 800'000};
+  EXPECT_TRUE(disturbances(before, after).empty());
+}
+
 TEST(SystemSnapshot, our_own_load_does_not_disturb_us) {
   SystemSnapshot after = snapshot_at(2);
   after.cpu.busy_ns = after.cpu.own_ns = 2'000'000'000;

@@ -3,6 +3,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
@@ -54,6 +55,12 @@ void compare_frequency(const SystemSnapshot& before, const SystemSnapshot& after
                        const SnapshotLimits& limits, std::vector<std::string>& found) {
   if (before.governors != after.governors) found.push_back("the frequency governor changed");
   if (before.frequency_khz.empty() || after.frequency_khz.empty()) return;
+  // Under any other governor the clock follows the load: two instants then say nothing about the
+  // time between them.
+  const bool held =
+      std::all_of(after.governors.begin(), after.governors.end(),
+                  [](const auto& one) { return one == "performance" || one == "userspace"; });
+  if (!held) return;
   const double old_khz = mean(before.frequency_khz);
   const double new_khz = mean(after.frequency_khz);
   if (old_khz > 0 && std::fabs(new_khz / old_khz - 1) > limits.frequency_change)

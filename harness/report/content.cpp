@@ -31,6 +31,18 @@ std::string format_share(double share) {
   return share >= 10 ? format_number(share) + "x" : format_percent(share);
 }
 
+/// "p = 0.04", "p < 1e-15".
+std::string p_phrase(double p) {
+  const std::string text = format_p(p);
+  return (text.starts_with('<') ? "p " : "p = ") + text;
+}
+
+/// What n counts: sets of processes, blocks, or trials of each arm.
+std::string unit_of_n(const ReportModel& model) {
+  if (model.design == "windows") return "sets";
+  return model.design == "blocks" ? "blocks" : "trials an arm";
+}
+
 std::string name_of_test(const std::string& test) {
   if (test == "welch") return "Welch's t-test";
   if (test == "paired") return "paired t-test";
@@ -43,6 +55,16 @@ std::string metric_text(const ReportModel& model, const Row& row) {
   return format_metric(*row.geometric_mean.value, model.unit);
 }
 
+/// Where the arms promise unequal things, the limit itself has a class that must be said.
+std::string of_raw_file(const ReportModel& model) {
+  for (const Row& row : model.rows) {
+    if (model.mixed_durability && row.arm == "raw-file" && row.reference) {
+      return fmt::format("of raw-file ({})", row.durability);
+    }
+  }
+  return "of raw-file";
+}
+
 std::vector<Column> columns_of(const ReportModel& model) {
   const std::string confidence = fmt::format("{:.3g} %", (1.0 - model.alpha) * 100.0);
   return {
@@ -51,7 +73,7 @@ std::vector<Column> columns_of(const ReportModel& model) {
       {model.metric, "geometric mean over the trial processes"},
       {confidence + " interval", "confidence interval of that mean, from processes"},
       {"", "the same as a bar, beside the other arms", false, true},
-      {"of raw-file", "share of the fastest plain way to make the same bytes durable here"},
+      {of_raw_file(model), "share of the fastest plain way to make the same bytes durable here"},
       {"n", "trial processes that count"},
       {"p50", "latency that half of the operations stay below"},
       {"p99", "latency that 99 % of the operations stay below"},
@@ -152,12 +174,12 @@ Statement judged(const Comparison& comparison) {
     parts.push_back(fmt::format("df = {}", format_number(*comparison.degrees_of_freedom.value)));
   }
   if (comparison.p_adjusted.value) {
-    parts.push_back(fmt::format("adjusted p = {}", format_p(*comparison.p_adjusted.value)));
+    parts.push_back("adjusted " + p_phrase(*comparison.p_adjusted.value));
   }
   if (comparison.mann_whitney_p.value) {
     const bool wilcoxon = comparison.rank_test == "wilcoxon";
-    parts.push_back(fmt::format("{} p = {}{}", wilcoxon ? "Wilcoxon" : "Mann-Whitney",
-                                format_p(*comparison.mann_whitney_p.value),
+    parts.push_back(fmt::format("{} {}{}", wilcoxon ? "Wilcoxon" : "Mann-Whitney",
+                                p_phrase(*comparison.mann_whitney_p.value),
                                 comparison.disagreement ? ", which DISAGREES" : ""));
   }
   statement.detail = fmt::format("{}", fmt::join(parts, "; "));
@@ -189,11 +211,19 @@ void add_checks(const ReportModel& model, Content& content) {
   }
   if (model.smallest_detectable_ratio.value) {
     const double ratio = *model.smallest_detectable_ratio.value;
+    std::string detail = fmt::format("a smaller difference than {} stays inconclusive",
+                                     format_percent(ratio > 1 ? ratio - 1 : 1 - ratio));
+    if (model.trials_needed.value && model.effect_percent.value) {
+      detail += fmt::format(
+          "; at the scatter of {}, the {:g} % of the plan {} {:.0f} {}", model.power_source,
+          *model.effect_percent.value,
+          *model.trials_needed.value > static_cast<double>(model.n) ? "would have taken" : "takes",
+          *model.trials_needed.value, unit_of_n(model));
+    }
     content.checks.push_back({Tone::open, "~",
-                              fmt::format("Smallest effect that {} trials an arm can see: {}",
-                                          model.n, format_ratio(ratio)),
-                              fmt::format("a smaller difference than {} stays inconclusive",
-                                          format_percent(ratio > 1 ? ratio - 1 : 1 - ratio))});
+                              fmt::format("Smallest effect that {} {} can see: {}", model.n,
+                                          unit_of_n(model), format_ratio(ratio)),
+                              std::move(detail)});
   } else {
     content.checks.push_back({Tone::open, "~", "Smallest detectable effect: not known",
                               model.smallest_detectable_ratio.why});
@@ -327,7 +357,7 @@ void add_facts(const ReportModel& model, Content& content) {
       {"result", model.result},
       {"workload", model.workload},
       {"unit of analysis", "one process a value"},
-      {"n", fmt::format("{} an arm", model.n)},
+      {"n", fmt::format("{} {}", model.n, unit_of_n(model))},
       {"metric", fmt::format("{} in {}", model.metric, model.unit)},
       {"design", fmt::format("{}, alpha = {}", model.design, format_number(model.alpha))},
       {"recorded", model.verdict_time},

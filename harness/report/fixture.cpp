@@ -189,6 +189,7 @@ json verdict_of(const Shape& shape, const std::string& result, const json& rows)
             {"sentence", rows[0]["arm"].get<std::string>() +
                              " is 1.00x itself (0.98 to 1.02), p = 0.61, n = 20"}}},
           {"smallest_detectable_ratio", 1.07},
+          {"power", {{"source", "the A/A arm"}, {"effect_percent", 2}, {"trials_needed", 50}}},
           {"warnings", {"the device acknowledges a flush in 21 us: its cache may be volatile"}},
           {"stream_digest", "feedc0de"}};
 }

@@ -181,7 +181,11 @@ Result<ReportModel> load_report(const std::string& ledger_path, const std::strin
                       .at(ledger_path));
     }
   }
-  return fail(no_such_verdict(records, ledger_path, result_id));
+  Error error = no_such_verdict(records, ledger_path, result_id);
+  if (!ledger->torn.empty()) {
+    error.hint("its last line is unfinished: a writer was killed; " + error.hint_text());
+  }
+  return fail(std::move(error));
 }
 
 Result<std::string> find_ledger(const std::string& name) {
@@ -202,7 +206,10 @@ Result<std::string> find_ledger(const std::string& name) {
     }
   }
   std::sort(known.begin(), known.end());
-  Error error(ErrorKind::bad_input, fmt::format("there is no ledger \"{}\"", name));
+  const bool folder = fs::is_directory(name, ignored);
+  Error error(ErrorKind::bad_input,
+              folder ? fmt::format("the directory \"{}\" holds no ledger.jsonl", name)
+                     : fmt::format("there is no ledger \"{}\"", name));
   const std::string near = nearest_name(name, known);
   if (!near.empty()) {
     error.hint(fmt::format("did you mean {}?", near));

@@ -119,6 +119,9 @@ struct ReportModel {
   std::vector<Comparison> comparisons;
   std::optional<Comparison> a_a;
   Quantity smallest_detectable_ratio;
+  Quantity trials_needed;    ///< to see `effect_percent`, at the scatter of this result
+  Quantity effect_percent;   ///< the smallest effect that the plan wants to see
+  std::string power_source;  ///< what that scatter was taken from
   std::vector<std::string> warnings;
   std::vector<Trial> trials;                                    ///< in the order of the ledger
   std::vector<std::pair<std::string, std::string>> provenance;  ///< "cpu.model" -> "..."

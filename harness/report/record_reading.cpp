@@ -215,6 +215,10 @@ void read_verdict(const json& verdict, ReportModel& model) {
   model.mixed_durability = flag(verdict, "mixed_durability");
   model.lower_is_better = time_or_size(model.metric, model.unit);
   model.smallest_detectable_ratio = read_quantity(verdict, "smallest_detectable_ratio");
+  const json& power = member(verdict, "power");
+  model.trials_needed = read_quantity(power, "trials_needed");
+  model.effect_percent = read_quantity(power, "effect_percent");
+  model.power_source = text(power, "source");
   for (const json& row : verdict.at("rows")) model.rows.push_back(read_row(row));
   for (const json& comparison : member(verdict, "comparisons")) {
     model.comparisons.push_back(read_comparison(comparison));

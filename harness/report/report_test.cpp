@@ -72,6 +72,7 @@ TEST_F(Report, every_format_says_losses_and_hashes_and_checks) {
     EXPECT_TRUE(contains(text, model.head_hash));
     EXPECT_TRUE(contains(text, "A/A: "));
     EXPECT_TRUE(contains(text, "Smallest effect that 4 trials an arm can see: 1.07x"));
+    EXPECT_TRUE(contains(text, "the 2 % of the plan would have taken 50 trials an arm"));
     EXPECT_TRUE(contains(text, "its cache may be volatile"));
     EXPECT_TRUE(contains(text, "rocksdb leads with "));
   }
@@ -96,6 +97,21 @@ TEST_F(Report, a_disqualified_arm_is_last_and_has_no_figure) {
   EXPECT_EQ(content.checks[0].detail, "3 keys are missing");
   EXPECT_FALSE(contains(content.headline, "rocksdb"));
   EXPECT_EQ(figure_set(model).arms.size(), model.rows.size() - 1);
+}
+
+TEST_F(Report, of_unequal_durability_says_which_class_the_limit_is_in) {
+  ReportModel model = model_of(shape_, directory_.path());
+  EXPECT_TRUE(contains(terminal_report(model, false, 400), "of raw-file "));
+  model.mixed_durability = true;
+  EXPECT_TRUE(contains(terminal_report(model, false, 400), "of raw-file (power)"));
+}
+
+TEST_F(Report, writes_small_p_values_without_two_signs_of_comparison) {
+  ReportModel model = model_of(shape_, directory_.path());
+  model.comparisons[0].p_adjusted.value = 1e-20;
+  const std::string text = terminal_report(model, false, 400);
+  EXPECT_TRUE(contains(text, "adjusted p < 1e-15"));
+  EXPECT_FALSE(contains(text, "= <"));
 }
 
 TEST_F(Report, names_cannot_break_out_of_any_format) {

@@ -29,15 +29,6 @@ class Paint {
   bool colour_;
 };
 
-/// Control characters would let a store's name drive the terminal.
-std::string printable(const std::string& text) {
-  std::string clean = text;
-  for (char& c : clean) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
-  }
-  return clean;
-}
-
 std::string padded(const std::string& text, std::size_t width, bool right) {
   const std::size_t used = display_width(text);
   const std::string space(width > used ? width - used : 0, ' ');

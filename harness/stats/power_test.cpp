@@ -87,5 +87,24 @@ TEST(PowerDeathTest, refuses_an_effect_of_zero) {
   EXPECT_DEATH((void)trials_needed(0, 1, 0.05, 0.80, false), "zero");
 }
 
+// t(0.975; 1) = 12.7062, t(0.975; 38) = 2.0244 (tables of Student's t).
+TEST(Width, follows_from_the_quantile_of_t) {
+  EXPECT_NEAR(largest_deviation(0.1, 2, 0.05, true), 0.1 / (2 * 12.7062 / std::sqrt(2.0)), 1e-6);
+  EXPECT_NEAR(largest_deviation(0.1, 20, 0.05, false), 0.1 / (2 * 2.0244 * std::sqrt(0.1)), 1e-5);
+}
+
+TEST(Width, needs_the_trials_at_which_it_is_reached_and_no_fewer) {
+  for (const bool paired_design : {false, true}) {
+    for (const double deviation : {0.001, 0.05, 0.3}) {
+      const std::size_t n = trials_for_width(0.1, deviation, 0.05, paired_design);
+      EXPECT_GE(largest_deviation(0.1, n, 0.05, paired_design), deviation);
+      if (n > 2) {
+        EXPECT_LT(largest_deviation(0.1, n - 1, 0.05, paired_design), deviation);
+      }
+    }
+  }
+  EXPECT_EQ(trials_for_width(0.1, 0.0, 0.05, true), 2U);
+}
+
 }  // namespace
 }  // namespace assay::stats

@@ -69,6 +69,14 @@ struct RankTest {
 [[nodiscard]] double smallest_effect(double standard_deviation, std::size_t n, double alpha,
                                      double power, bool paired_design);
 
+/// Smallest n an arm for which the confidence interval at 1 - `alpha` of a difference is expected
+/// to be no wider than `width`; at least 2.
+[[nodiscard]] std::size_t trials_for_width(double width, double standard_deviation, double alpha,
+                                           bool paired_design);
+/// Largest standard deviation for which n values an arm give such an interval.
+[[nodiscard]] double largest_deviation(double width, std::size_t n, double alpha,
+                                       bool paired_design);
+
 /// Mann-Kendall test for a monotonic trend; two-sided p (normal approximation, tie corrected).
 struct Trend {
   double s = 0.0;
