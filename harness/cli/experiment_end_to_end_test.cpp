@@ -262,7 +262,7 @@ TEST_F(Experiment, that_is_killed_at_any_moment_loses_nothing_and_leaves_nobody)
   SCOPED_TRACE(fmt::format("seed {}", seed));
   std::string recorded;
   for (int kill = 0; kill < 20; ++kill) {
-    const double after_s = static_cast<double>(random() % 700) / 1000.0;
+    const double after_s = static_cast<double>(random() % 1400) / 1000.0;
     const Finished killed =
         shell(fmt::format("'" ASSAY_COMMAND "' run tiny --no-report >/dev/null & pid=$!; "
                           "sleep {:.3f}; kill -KILL $pid; wait $pid",

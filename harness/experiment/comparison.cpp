@@ -54,6 +54,12 @@ std::size_t trials_for_gate(const Plan& plan, const stats::TestResult& test) {
                                  is_paired(plan.design));
 }
 
+/// The effect that an A/A interval of this width would pass, unless it is beyond all reason.
+std::string wider_effect(double log_width) {
+  const double percent = std::ceil(std::expm1(log_width) * 100.0);
+  return percent > 1000.0 ? std::string() : fmt::format(", or effect_percent = {:.0f}", percent);
+}
+
 std::string sentence_of(const Plan& plan, const json& comparison) {
   const std::string verdict = comparison["verdict"].get<std::string>();
   const std::string tail =
@@ -190,9 +196,9 @@ json judge_a_a(const Plan& plan, const ArmSample& original, const ArmSample& twi
   } else if (too_wide) {
     sentence += fmt::format(
         "; wider than the {:g} % that the plan wants to see: at this scatter that takes about {} "
-        "{} instead of {}, or effect_percent = {:.0f}",
+        "{} instead of {}{}",
         plan.effect_percent, trials_for_gate(plan, test), unit_of_trials(plan.design), plan.trials,
-        std::ceil(std::expm1(test.high - test.low) * 100.0));
+        wider_effect(test.high - test.low));
   }
   return {
       {"a", original.arm->name},     {"b", twin.arm->name}, {"ratio", ratio},

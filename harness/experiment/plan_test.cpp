@@ -114,7 +114,7 @@ TEST_F(PlanFile, refuses_an_unknown_store_setting_and_value_in_place) {
   EXPECT_SAYS(message, "p.toml:4");
   EXPECT_SAYS(message, "alpha");
   message = refusal(head() + "[[arms]]\nstore = \"alpha\"\n[arms.settings]\nsynk = \"off\"\n");
-  EXPECT_SAYS(message, "p.toml:5");
+  EXPECT_SAYS(message, "p.toml:6");
   EXPECT_SAYS(message, "sync");
   message = refusal(head() + "[[arms]]\nstore = \"alpha\"\n[arms.settings]\nsync = \"fll\"\n");
   EXPECT_SAYS(message, "full");
@@ -124,7 +124,7 @@ TEST_F(PlanFile, refuses_more_pins_than_cpus) {
   write(folder_ + "/pins.toml", std::string(kFakeWorkload) + "threads = 3\ncpus = [0, 1, 2]\n");
   const std::string text =
       "name = \"exp\"\nworkload = \"" + folder_ + "/pins.toml\"\n[[arms]]\nstore = \"alpha\"\n";
-  EXPECT_SAYS(refusal(text), "p.toml:2: phase run asks for 3 pins on 2 CPUs");
+  EXPECT_SAYS(refusal(text), "pins.toml:17: phase run asks for 3 pins on 2 CPUs");
 }
 
 TEST_F(PlanFile, refuses_unequal_durability_unless_it_is_declared) {

@@ -83,6 +83,14 @@ std::string fingerprint_of(const json& plan_body) {
   return found.is_string() ? found.get<std::string>() : found.dump();
 }
 
+/// "4.1 %", "220 %", "a factor of 230".
+std::string difference_text(double ratio) {
+  const double percent = (ratio - 1.0) * 100.0;
+  if (percent < 10.0) return fmt::format("{:.2g} %", percent);
+  return percent < 1000.0 ? fmt::format("{:.0f} %", percent)
+                          : fmt::format("a factor of {:.3g}", ratio);
+}
+
 /// "5 would do", "82 are needed", where the plan has `trials`.
 std::string enough(std::uint64_t needed, std::uint64_t trials) {
   return needed <= trials ? fmt::format("{} would do", needed)
@@ -187,8 +195,8 @@ std::string power_sentence(const Plan& plan, const json& power) {
     std::vector<std::string> seen;
     std::vector<std::string> needed;
     for (const json& one : power["cases"]) {
-      const double smallest = one["smallest_detectable_ratio"].get<double>() - 1.0;
-      seen.push_back(fmt::format("{:.2g} % at a scatter of {:g} %", smallest * 100.0,
+      seen.push_back(fmt::format("{} at a scatter of {:g} %",
+                                 difference_text(one["smallest_detectable_ratio"].get<double>()),
                                  one["cv_percent"].get<double>()));
       needed.push_back(fmt::format("{}", one["trials_needed"].get<std::uint64_t>()));
     }
@@ -200,10 +208,10 @@ std::string power_sentence(const Plan& plan, const json& power) {
         gate_sentence(plan, power));
   }
   return fmt::format(
-      "power: {} {} see differences from {:.2g} % ({}) at a scatter of {:.2g} % (from {}); for the "
+      "power: {} {} see differences from {} ({}) at a scatter of {:.2g} % (from {}); for the "
       "{:g} % of the plan {}{}",
       plan.trials, unit_of_trials(plan.design),
-      (power["smallest_detectable_ratio"].get<double>() - 1.0) * 100.0, chance,
+      difference_text(power["smallest_detectable_ratio"].get<double>()), chance,
       cv_percent_of(power["deviation"].get<double>()), power["source"].get<std::string>(),
       plan.effect_percent, enough(power["trials_needed"].get<std::uint64_t>(), plan.trials),
       gate_sentence(plan, power));
