@@ -1,5 +1,7 @@
 #include "engine/overlay/node_arena.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <cstdlib>
 
@@ -23,7 +25,38 @@ std::size_t rounded(std::size_t bytes) {
 
 }  // namespace
 
+ChunkPool::~ChunkPool() {
+  for (void* chunk : free_) std::free(chunk);
+}
+
+void* ChunkPool::take() {
+  {
+    const std::lock_guard guard(mutex_);
+    if (!free_.empty()) {
+      void* chunk = free_.back();
+      free_.pop_back();
+      return chunk;
+    }
+  }
+  void* chunk = std::aligned_alloc(chunk_bytes, chunk_bytes);
+  LODE_CHECK(chunk != nullptr, "out of memory");
+  ::madvise(chunk, chunk_bytes, MADV_HUGEPAGE);  // a wish
+  return chunk;
+}
+
+void ChunkPool::give(void* chunk) {
+  {
+    const std::lock_guard guard(mutex_);
+    if (free_.size() < most_) {
+      free_.push_back(chunk);
+      return;
+    }
+  }
+  std::free(chunk);
+}
+
 NodeArena::~NodeArena() {
+  for (void* chunk : pooled_chunks_) pool_->give(chunk);
   for (void* chunk : chunks_) std::free(chunk);
   for (const auto& [memory, bytes] : large_) std::free(memory);
 }
@@ -45,12 +78,17 @@ void* NodeArena::allocate(std::size_t bytes) {
     return memory;
   }
   if (left_ < bytes) {
-    const std::size_t size = next_chunk_bytes_;
-    next_chunk_bytes_ = std::min(chunk_bytes, size * 2);
-    next_ = static_cast<std::byte*>(std::aligned_alloc(64, size));
-    LODE_CHECK(next_ != nullptr, "out of memory");
-    left_ = size;
-    chunks_.push_back(next_);
+    if (pool_ && next_chunk_bytes_ == chunk_bytes) {
+      next_ = static_cast<std::byte*>(pool_->take());
+      left_ = ChunkPool::chunk_bytes;
+      pooled_chunks_.push_back(next_);
+    } else {
+      left_ = next_chunk_bytes_;
+      next_ = static_cast<std::byte*>(std::aligned_alloc(64, left_));
+      LODE_CHECK(next_ != nullptr, "out of memory");
+      chunks_.push_back(next_);
+    }
+    next_chunk_bytes_ = std::min(chunk_bytes, next_chunk_bytes_ * 2);
     LODE_POISON(next_, left_);
   }
   void* memory = next_;

@@ -8,13 +8,34 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 namespace lode {
 
+/// Large chunks of memory that one overlay leaves to the next, so that the system need not hand out
+/// and clear them again. In huge pages where there are any. Threads: any.
+class ChunkPool {
+ public:
+  static constexpr std::size_t chunk_bytes = std::size_t{2} << 20;
+  /// Keeps at most `most_bytes` of chunks that nobody uses.
+  explicit ChunkPool(std::size_t most_bytes) : most_(most_bytes / chunk_bytes) {}
+  ChunkPool(const ChunkPool&) = delete;
+  ChunkPool& operator=(const ChunkPool&) = delete;
+  ~ChunkPool();
+  [[nodiscard]] void* take();
+  void give(void* chunk);
+
+ private:
+  const std::size_t most_;
+  std::mutex mutex_;
+  std::vector<void*> free_;
+};
+
 class NodeArena {
  public:
-  NodeArena() = default;
+  /// Without a pool, from the heap.
+  explicit NodeArena(std::shared_ptr<ChunkPool> pool = {}) : pool_(std::move(pool)) {}
   NodeArena(const NodeArena&) = delete;
   NodeArena& operator=(const NodeArena&) = delete;
   ~NodeArena();
@@ -35,7 +56,9 @@ class NodeArena {
   static constexpr std::size_t chunk_bytes = std::size_t{1} << 20;
 
   std::array<Free*, largest_pooled_bytes / granule_bytes + 1> free_{};
+  std::shared_ptr<ChunkPool> pool_;
   std::vector<void*> chunks_;
+  std::vector<void*> pooled_chunks_;
   std::map<void*, std::size_t> large_;
   std::byte* next_ = nullptr;
   std::size_t left_ = 0;

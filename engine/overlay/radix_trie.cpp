@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <new>
+#include <utility>
 
 #include "engine/base/check.h"
 #include "engine/overlay/trie_nodes.h"
@@ -34,9 +35,10 @@ void set_prefix(Inner* inner, std::string_view prefix) {
 
 }  // namespace
 
-RadixTrie::RadixTrie(const Readers& readers)
-    : reclaimer_(readers,
-                 [this](void* object, std::size_t bytes) { arena_.release(object, bytes); }) {}
+RadixTrie::RadixTrie(const Readers& readers, std::shared_ptr<ChunkPool> chunks)
+    : arena_(std::move(chunks)), reclaimer_(readers, [this](void* object, std::size_t bytes) {
+        arena_.release(object, bytes);
+      }) {}
 
 Leaf* RadixTrie::make_leaf(std::string_view key, EntryKind kind, std::string_view value,
                            Sequence sequence) {

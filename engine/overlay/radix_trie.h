@@ -12,6 +12,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string_view>
 #include <vector>
 
@@ -53,7 +54,7 @@ struct Inner;
 
 class RadixTrie {
  public:
-  explicit RadixTrie(const Readers& readers);
+  explicit RadixTrie(const Readers& readers, std::shared_ptr<ChunkPool> chunks = {});
 
   /// Sets the generation that edits belong to from now on. The root as it was is sealed.
   void begin_generation(Generation generation) { edit_ = generation; }

@@ -163,6 +163,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   ExtentAllocator space_{root_slots};
   std::unique_ptr<PagePool> pool_;
   Readers readers_;
+  const std::shared_ptr<ChunkPool> chunks_;  // from overlay to overlay
   RecoveryReport report_;
   LogMethod log_method_ = LogMethod::fdatasync;
   std::unique_ptr<LogWriter> log_;

@@ -47,7 +47,7 @@ Status Engine::freeze() {
   const Status status = flush_group(true, [this] {
     auto next = std::make_shared<Shape>(*shape_);
     next->frozen.insert(next->frozen.begin(), {shape_->active, shape_->active->root()});
-    next->active = std::make_shared<RadixTrie>(readers_);
+    next->active = std::make_shared<RadixTrie>(readers_, chunks_);
     next->active->begin_generation(edit_generation_);
     shape_ = std::move(next);
     frozen_sequence_ =

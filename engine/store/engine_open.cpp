@@ -30,10 +30,11 @@ std::uint64_t random_store_id() {
 Engine::Engine(std::shared_ptr<Disk> disk, const Options& options)
     : options_(options),
       disk_(std::move(disk)),
+      chunks_(std::make_shared<ChunkPool>(options.overlay_bytes)),
       versions_(readers_,
                 [](void* version, std::size_t) { delete static_cast<Version*>(version); }) {
   auto shape = std::make_shared<Shape>();
-  shape->active = std::make_shared<RadixTrie>(readers_);
+  shape->active = std::make_shared<RadixTrie>(readers_, chunks_);
   shape->active->begin_generation(edit_generation_);
   shape_ = std::move(shape);
 }
