@@ -112,7 +112,8 @@ Result<Plan> plan_of(const Settings& settings, const OpenOptions& given) {
 
 class LodeStore;
 
-class LodeSession final : public Session {
+/// Lines of its own: what one session writes at every read would slow the neighbour down.
+class alignas(64) LodeSession final : public Session {
  public:
   explicit LodeSession(LodeStore& store);
   ~LodeSession() override;
