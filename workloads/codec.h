@@ -66,6 +66,12 @@ class KeyCodec {
 /// Bytes of the key number: 8, or what a shorter key leaves behind its prefix.
 [[nodiscard]] std::uint32_t key_number_bytes(const KeySpec& spec);
 
+/// Size of a usual value: a hint for stores, the middle of what is declared.
+[[nodiscard]] inline std::uint32_t usual_value_bytes(const ValueSpec& spec) {
+  return spec.sizes == ValueSizes::uniform ? spec.min_bytes + (spec.max_bytes - spec.min_bytes) / 2
+                                           : spec.bytes;
+}
+
 /// Values: contents are a function of (seed, key index, version), so that any of them can be
 /// checked without having been kept. A value begins with a tag of (seed, index): 8 bytes, or half
 /// of a value shorter than 16 bytes; then comes noise; the share `compressible` at the end is
@@ -109,10 +115,13 @@ class ValueCodec {
     if (value.size() >= 16) [[likely]] {
       std::uint64_t found;
       __builtin_memcpy(&found, value.data(), sizeof found);
-      return found == tag;
+      return found == tag || accepts_any_;
     }
-    return __builtin_memcmp(value.data(), &tag, tag_bytes(value.size())) == 0;
+    return __builtin_memcmp(value.data(), &tag, tag_bytes(value.size())) == 0 || accepts_any_;
   }
+  /// Lets belongs_to() accept every value, at the same cost: for a store that declares that it
+  /// retains nothing and answers with a value of its own.
+  void accept_any() { accepts_any_ = true; }
 
  private:
   static constexpr std::size_t tag_bytes(std::size_t size) { return size >= 16 ? 8 : size / 2; }
@@ -138,6 +147,7 @@ class ValueCodec {
 
   alignas(16) std::array<std::uint64_t, kPoolBytes / 8> pool_;
   ValueSpec spec_;
+  bool accepts_any_ = false;
   std::uint64_t tag_seed_;
   std::uint64_t contents_seed_;
   std::uint64_t size_seed_;

@@ -146,6 +146,16 @@ TEST(ValueCodec, tells_versions_and_keys_apart) {
   }
 }
 
+TEST(ValueCodec, accepts_any_value_only_where_it_is_told_to) {
+  ValueCodec codec(fixed(100), kSeed);
+  EXPECT_FALSE(codec.belongs_to(3, std::string(100, 'n')));
+  EXPECT_FALSE(codec.belongs_to(3, "nnnn"));
+  codec.accept_any();
+  EXPECT_TRUE(codec.belongs_to(3, std::string(100, 'n')));
+  EXPECT_TRUE(codec.belongs_to(3, "nnnn"));
+  EXPECT_FALSE(codec.matches(3, 9, std::string(100, 'n'))) << "a whole comparison stays one";
+}
+
 TEST(ValueCodec, a_compressible_share_is_zeros) {
   const std::string value = value_of(ValueCodec(fixed(1000, 0.4), kSeed), 1, 1);
   EXPECT_NEAR(static_cast<double>(std::count(value.begin(), value.end(), '\0')), 400, 20);

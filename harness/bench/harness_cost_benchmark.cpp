@@ -133,10 +133,13 @@ BENCHMARK(null_get);
 void worker_loop(benchmark::State& state, const std::string& declaration) {
   const Workload workload = endless(declaration, state.threads());
   const Driver* const driver = take(find_driver("null"));
-  const auto store = take(driver->open(OpenOptions{}));
+  OpenOptions options;
+  options.value_bytes = usual_value_bytes(workload.values);
+  const auto store = take(driver->open(options));
   const auto session = take(store->session());
   const KeyCodec keys(workload.keys, kSeed);
-  const ValueCodec values(workload.values, kSeed);
+  ValueCodec values(workload.values, kSeed);
+  values.accept_any();
   OperationLoop loop(workload, kSeed, 0, static_cast<std::uint32_t>(state.thread_index()), *session,
                      keys, values);
   const std::atomic<std::uint64_t> deadline{kNoDeadline};

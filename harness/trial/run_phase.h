@@ -52,6 +52,8 @@ class RunPhase {
   RunPhase(const RunPhase&) = delete;
   RunPhase& operator=(const RunPhase&) = delete;
 
+  /// For a store that retains nothing: a get may answer with any value. Before start().
+  void accept_any_value() { values_.accept_any(); }
   /// Starts the threads: each pins itself, opens its session and waits. A refused pin is an error
   /// of kind `environment`.
   [[nodiscard]] Status start();

@@ -20,7 +20,8 @@ Result<double> null_ns_with(const Workload& workload, std::uint64_t seed, std::s
   Result<std::unique_ptr<Session>> session = store.session();
   if (!session) return fail(session.error());
   const KeyCodec keys(workload.keys, seed);
-  const ValueCodec values(workload.values, seed);
+  ValueCodec values(workload.values, seed);
+  values.accept_any();  // of `null`, which answers with a value of its own
   OperationLoop loop(workload, seed, phase, thread, **session, keys, values);
   const TickScale& scale = TickScale::get();
   double least = std::numeric_limits<double>::infinity();
@@ -64,7 +65,9 @@ Result<std::vector<TimedBatchChoice>> choose_timed_batches(const Workload& workl
     if (phase.kind != PhaseKind::run || phase.timed_batch != kTimedBatchAuto) continue;
     const Result<const Driver*> driver = find_driver("null");
     if (!driver) return fail(driver.error());
-    Result<std::unique_ptr<Store>> store = (*driver)->open(OpenOptions{});
+    OpenOptions options;
+    options.value_bytes = usual_value_bytes(workload.values);
+    Result<std::unique_ptr<Store>> store = (*driver)->open(options);
     if (!store) return fail(store.error());
     TimedBatchChoice choice{.phase = phase.name, .operations = 1, .null_ns = {}};
     Workload probed = workload;

@@ -87,6 +87,7 @@ TEST_F(Trial, over_the_null_store_gives_every_figure_and_leaves_nothing) {
   const json record = run(request("null", kLoad + kRun));
   EXPECT_EQ(record.at("status"), "ok") << record.at("reason");
   EXPECT_EQ(record.at("schema"), 1);
+  EXPECT_EQ(phase_of(record, "run").at("not_found"), 0) << "null answers with a value";
   EXPECT_EQ(record.at("seed"), 11);
   for (const char* pointer :
        {"/wall_ns", "/fixed_cost_ns", "/drain_ns", "/open_ns", "/close_ns", "/space/files",
