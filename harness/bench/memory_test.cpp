@@ -47,7 +47,8 @@ class Memory : public ::testing::Test {
     const std::atomic<bool> stop{false};
     const Result<nlohmann::json> record = run_trial(request, stop);
     EXPECT_TRUE(record) << record.error().message();
-    EXPECT_EQ(record ? record->value("status", "") : "none", "ok");
+    EXPECT_EQ(record ? record->value("status", "") : "none", "ok")
+        << (record ? record->value("reason", "") : "");
     return peak_bytes(RUSAGE_SELF) + peak_bytes(RUSAGE_CHILDREN);
   }
 
