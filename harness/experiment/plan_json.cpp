@@ -15,6 +15,18 @@ std::string arm_role(const Plan& plan, const Arm& arm) {
   return arm.name == plan.a_a_twin ? "a_a" : "arm";
 }
 
+/// Keys of a phase that came with schema 2, by what was done before: every operation was timed by
+/// itself, a restart was a clean close, and no bytes were exempt from the limit of residency.
+void migrate_phase(nlohmann::json& phase) {
+  if (!phase.is_object()) return;
+  const auto add = [&phase](const char* key, nlohmann::json value) {
+    if (!phase.contains(key)) phase[key] = std::move(value);
+  };
+  if (phase.value("kind", "") == "run") add("timed_batch", 1);
+  if (phase.value("kind", "") == "restart") add("how", "close");
+  if (phase.contains("max_resident")) add("max_resident_bytes", 0);
+}
+
 }  // namespace
 
 nlohmann::json to_json(const Plan& plan) {
@@ -73,6 +85,9 @@ nlohmann::json migrated_plan(nlohmann::json canonical) {
   canonical["frequency_change_max"] = judged ? 0.2 : 0.0;
   canonical["steal_share_max"] = judged ? 0.1 : 0.0;
   canonical["cv_percent"] = 0.0;
+  if (canonical.contains("workload") && canonical["workload"].contains("phases")) {
+    for (nlohmann::json& phase : canonical["workload"]["phases"]) migrate_phase(phase);
+  }
   canonical["schema"] = 2;
   return canonical;
 }
