@@ -25,6 +25,7 @@
 
 #include "engine/base/result.h"
 #include "engine/base/types.h"
+#include "engine/tree/entry_cursor.h"
 
 namespace lode {
 
@@ -102,9 +103,12 @@ class Cursor {
   void next();
   void prev();
   /// False behind the last entry, before the first one, and after an error (see status()).
-  [[nodiscard]] bool valid() const;
-  [[nodiscard]] std::string_view key() const;  ///< until the cursor moves
-  Result<std::string_view> value();            ///< until the cursor moves or the next value()
+  [[nodiscard]] bool valid() const { return entries_->valid(); }
+  [[nodiscard]] std::string_view key() const {
+    return entries_->key();
+  }  ///< until the cursor moves
+  /// Until the cursor moves or the next value().
+  Result<std::string_view> value() { return entries_->value(); }
   [[nodiscard]] Status status() const;
 
  private:
@@ -112,6 +116,15 @@ class Cursor {
   struct Body;
   explicit Cursor(std::unique_ptr<Body> body);
   std::unique_ptr<Body> body_;
+  EntryCursor* entries_ = nullptr;  // in the body
+};
+
+/// What a backup has written.
+struct BackupReport {
+  std::uint64_t sequence = 0;  ///< of the last commit that is in it
+  std::uint64_t entries = 0;
+  std::uint64_t payload_bytes = 0;  ///< keys and values
+  std::uint64_t written_bytes = 0;  ///< trees, with pages and filters
 };
 
 /// The store as it was at one moment. Cheap; any number. Keeps what it shows, and only that.
@@ -121,6 +134,12 @@ class Snapshot {
   Result<bool> get(std::string_view key, std::string& value) const;
   [[nodiscard]] Cursor cursor() const;
   [[nodiscard]] std::uint64_t sequence() const;
+  /// Makes a store of its own, durable when this returns, from what the snapshot shows; commits and
+  /// readers go on meanwhile. The directory is made; one with anything in it is refused. After an
+  /// error or a crash on the way it holds no store. The copy goes on from the same sequence.
+  Result<BackupReport> backup(const std::string& directory) const;
+  /// The same on another file layer; for tests.
+  Result<BackupReport> backup(Disk& disk) const;
 
  private:
   friend class Store;

@@ -26,6 +26,7 @@ constexpr std::string_view usage_text =
     "  get DIR KEY              print a value\n"
     "  scan DIR [FIRST [LAST]]  print entries with FIRST <= key < LAST, one a line: key TAB value\n"
     "  verify DIR               read everything and check it (read-only)\n"
+    "  backup DIR NEW           copy what is in the store into a new one (read-only on DIR)\n"
     "  put DIR KEY VALUE        store a value durably; makes the store if there is none\n"
     "  erase DIR KEY            erase a key durably\n"
     "  checkpoint DIR           move the log into trees\n"
@@ -172,6 +173,15 @@ int verify(Store& store) {
   return status.error().kind == lode::ErrorKind::corruption ? exit_not_there : exit_error;
 }
 
+int backup(Store& store, const std::string& directory) {
+  const auto copied = store.snapshot().backup(directory);
+  if (!copied) return report(copied.error());
+  std::printf("%llu entries up to commit %llu in %s\n",
+              static_cast<unsigned long long>(copied->entries),
+              static_cast<unsigned long long>(copied->sequence), directory.c_str());
+  return exit_done;
+}
+
 template <class Outcome>
 int done(const Outcome& outcome) {
   return outcome ? exit_done : report(outcome.error());
@@ -181,6 +191,7 @@ int run(Store& store, const Call& call) {
   const auto& arguments = call.arguments;
   if (call.verb == "stat") return stat(store);
   if (call.verb == "verify") return verify(store);
+  if (call.verb == "backup") return backup(store, arguments[0]);
   if (call.verb == "checkpoint") return done(store.checkpoint());
   if (call.verb == "compact") return done(store.compact());
   std::vector<std::string> keys(call.verb == "put" ? 1 : arguments.size());
@@ -202,9 +213,9 @@ int main(int argc, char** argv) {
     std::size_t least;
     std::size_t most;
   };
-  constexpr Verb verbs[] = {{"stat", 0, 0},       {"get", 1, 1},    {"scan", 0, 2},
-                            {"verify", 0, 0},     {"put", 2, 2},    {"erase", 1, 1},
-                            {"checkpoint", 0, 0}, {"compact", 0, 0}};
+  constexpr Verb verbs[] = {{"stat", 0, 0},       {"get", 1, 1},     {"scan", 0, 2},
+                            {"verify", 0, 0},     {"put", 2, 2},     {"erase", 1, 1},
+                            {"checkpoint", 0, 0}, {"compact", 0, 0}, {"backup", 1, 1}};
   std::vector<std::string> words(argv + 1, argv + argc);
   Call call;
   if (words.size() > 1 && words[1] == "--u64") {
@@ -215,6 +226,10 @@ int main(int argc, char** argv) {
   call.verb = words[0];
   call.directory = words[1];
   for (std::size_t i = 2; i < words.size(); ++i) {
+    if (call.verb == "backup") {  // a path, as it is
+      call.arguments.push_back(words[i]);
+      continue;
+    }
     std::string plain;
     if (!unescape(words[i], plain)) return wrong_usage("a bad escape in: " + words[i]);
     call.arguments.push_back(plain);

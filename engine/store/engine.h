@@ -61,6 +61,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   /// From a state that the caller keeps alive.
   Result<bool> get(const State& state, std::string_view key, std::string& value);
   std::shared_ptr<const SnapshotCore> snapshot();
+  Result<BackupReport> backup(const SnapshotCore& core, Disk& target) const;
 
   Status sync();
   Status checkpoint();
@@ -109,6 +110,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   Status replay();
   Status replay_frame(Sequence first, std::uint32_t commits, ConstBytes payload);
   void start_threads();
+
+  Status copy_into(const SnapshotCore& core, File& data, Root& root, BackupReport& report) const;
 
   // Commits (engine_commit.cpp).
   Status check_batch(const WriteBatch& batch) const;

@@ -1,28 +1,19 @@
 // Opening, creation, recovery, closing: steps O1 to O4 and R1 to R8 of PROTOCOLS.md.
 #include <algorithm>
-#include <random>
 
 #include "engine/base/check.h"
 #include "engine/base/crc32c.h"
 #include "engine/base/mutation.h"
 #include "engine/store/batch.h"
 #include "engine/store/engine.h"
+#include "engine/store/new_store.h"
 #include "engine/store/owned_extents.h"
 
 namespace lode {
 namespace {
 
-constexpr std::string_view data_name = "data";
-constexpr std::string_view unfinished_name = "data.new";
 bool contains(const std::vector<std::string>& names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
-}
-
-std::uint64_t random_store_id() {
-  std::random_device device;
-  std::uint64_t id = 0;
-  while (id == 0) id = (std::uint64_t{device()} << 32) | device();
-  return id;
 }
 
 }  // namespace
@@ -125,7 +116,7 @@ Status Engine::remove_unfinished_creation(const std::vector<std::string>& names)
     }
   }
   for (const std::string& name : names) {
-    if (segment_slot(name) || name == unfinished_name || name == "probe") {
+    if (segment_slot(name) || name == unfinished_data_name || name == "probe") {
       LODE_TRY(disk_->remove(name));
     }
   }
@@ -137,27 +128,7 @@ Status Engine::create() {
   root.store_id = random_store_id();
   root.generation = 1;
   root.key_kind = static_cast<std::uint8_t>(options_.key_kind);
-  if (options_.log_method) {
-    root.log_method = *options_.log_method;
-  } else {
-    LODE_ASSIGN(root.log_method, probe_log_method(*disk_));
-  }
-  {
-    OpenMode mode;
-    mode.create = true;
-    LODE_ASSIGN(const auto file, disk_->open(unfinished_name, mode));
-    const AlignedBuffer zeros(root_slots * page_bytes);
-    LODE_TRY(file->write_at(zeros.bytes(), 0));
-    LODE_TRY(write_root(*file, 0, root));
-    if (!LODE_MUTATED("creation-without-sync")) LODE_TRY(file->sync());
-  }
-  LogWriter log(*disk_, root.store_id, root.log_method,
-                options_.log_segment_bytes / direct_alignment * direct_alignment);
-  LODE_TRY(log.start(Epoch(1), Lsn(0), 0));
-  LODE_TRY(disk_->sync_directory());
-  LODE_TRY(disk_->rename(unfinished_name, data_name));
-  if (LODE_MUTATED("creation-without-directory-sync")) return {};
-  return disk_->sync_directory();
+  return make_store(*disk_, root, options_.log_method, options_.log_segment_bytes, {});
 }
 
 // R2: the newest root whose manifest can be read. Both roots' pages are claimed, so that nothing
