@@ -51,12 +51,14 @@ struct Cursor::Body {
   std::unique_ptr<MergeCursor> entries;
 };
 
-Cursor::Cursor(std::unique_ptr<Body> body) : body_(std::move(body)) {}
+Cursor::Cursor(std::unique_ptr<Body> body)
+    : body_(std::move(body)), entries_(body_->entries.get()) {}
 Cursor::Cursor(Cursor&&) noexcept = default;
 Cursor& Cursor::operator=(Cursor&& other) noexcept {
   // The entries of the old position go before the snapshot that they are part of.
   if (body_) body_->entries.reset();
   body_ = std::move(other.body_);
+  entries_ = other.entries_;
   return *this;
 }
 Cursor::~Cursor() {
@@ -84,15 +86,6 @@ void Cursor::next() {
 }
 void Cursor::prev() {
   body_->entries->prev();
-}
-bool Cursor::valid() const {
-  return body_->entries->valid();
-}
-std::string_view Cursor::key() const {
-  return body_->entries->key();
-}
-Result<std::string_view> Cursor::value() {
-  return body_->entries->value();
 }
 Status Cursor::status() const {
   return body_->entries->status();

@@ -1,4 +1,7 @@
 // Bounds: memory, log, files, and data larger than the memory that is allowed for it.
+#include "engine/base/coding.h"
+#include "engine/base/crc32c.h"
+#include "engine/store/root.h"
 #include "engine/store/store_fixture.h"
 
 namespace lode {
@@ -101,6 +104,30 @@ TEST(Limits, sequential_loads_are_not_rewritten_by_merges) {
   EXPECT_GT(statistics.at("merges"), 10.0);
   EXPECT_LT(statistics.at("merge_written_bytes"), statistics.at("checkpoint_written_bytes"));
   EXPECT_TRUE(store->verify());
+}
+
+TEST(Limits, a_store_of_another_format_version_is_refused_by_its_number) {
+  const auto disk = SimDisk::make();
+  {
+    auto store = open_small(disk);
+    ASSERT_TRUE(store->put("key", "value", Durability::sync));
+    ASSERT_TRUE(store->checkpoint());
+    ASSERT_TRUE(store->close());
+  }
+  std::string data = *disk->contents("data");
+  for (std::size_t slot = 0; slot < 2; ++slot) {
+    std::byte* root = reinterpret_cast<std::byte*>(data.data()) + slot * page_bytes;
+    store(root + 8, std::uint32_t{1});
+    store(root + 12, std::uint32_t{0});
+    store(root + 12, crc32c(ConstBytes(root, root_record_bytes)));
+  }
+  disk->set_contents("data", data);
+  const auto opened = Store::open(disk->killed(), small_options());
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().kind, ErrorKind::wrong_version);
+  EXPECT_NE(opened.error().what.find("format version 1 "), std::string::npos)
+      << opened.error().what;
+  EXPECT_EQ(*disk->contents("data"), data) << "nothing was written";
 }
 
 }  // namespace

@@ -245,13 +245,17 @@ void MergeCursor::step_forward() {
     }
     return pick<true>();
   }
+  if (sources_.size() == 1) {  // a failed source is an invalid one, and status() asks it
+    sources_[0]->next();
+    at_ = sources_[0]->position();
+    return;
+  }
   for (const std::size_t i : same_) {
     sources_[i]->next();
     look_at(i);
   }
   sources_[current_]->next();
   look_at(current_);
-  if (sources_.size() == 1) return stand_at(0);
   pick<true>();
 }
 
@@ -271,13 +275,17 @@ void MergeCursor::step_backward() {
     }
     return pick<false>();
   }
+  if (sources_.size() == 1) {
+    sources_[0]->prev();
+    at_ = sources_[0]->position();
+    return;
+  }
   for (const std::size_t i : same_) {
     sources_[i]->prev();
     look_at(i);
   }
   sources_[current_]->prev();
   look_at(current_);
-  if (sources_.size() == 1) return stand_at(0);
   pick<false>();
 }
 

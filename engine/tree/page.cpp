@@ -246,56 +246,6 @@ PageRef PageView::child(std::size_t i) const {
   return decode_page_ref(page_ + keys_end() + page_ref_bytes * i);
 }
 
-LeafReader::LeafReader(PageView leaf)
-    : view_(leaf),
-      page_(leaf.page_),
-      heads_(leaf.page_ + leaf.keys_at()),
-      offsets_(leaf.page_ + leaf.offsets_at()),
-      count_(leaf.count()),
-      prefix_bytes_(leaf.prefix_bytes()),
-      u64_(leaf.is_u64()) {}
-
-void LeafReader::begin_key(char* key_out) const {
-  std::memcpy(key_out, page_ + page_header_bytes, prefix_bytes_);
-}
-
-void LeafReader::read(std::size_t i, char* key_out, std::size_t& key_bytes, Cell& cell,
-                      std::ptrdiff_t ahead) const {
-  const auto two = load<std::uint32_t>(offsets_ + offset_bytes * i);  // this offset and the next
-  const char* at = reinterpret_cast<const char*>(page_) + (two & 0x3FFFU);
-  const char* end = reinterpret_cast<const char*>(page_) + ((two >> 16) & 0x3FFFU);
-  cell.kind = static_cast<CellKind>((two >> 14) & 3);
-  // Some entries on, and at least some lines; a prefetch beyond the page does no harm.
-  const std::ptrdiff_t distance = ahead * (3 * (end - at) + 128);
-  __builtin_prefetch(at + distance);
-  __builtin_prefetch(at + distance + 64);
-  if (u64_) {
-    key_bytes = view_.key(i, key_out);
-    cell.data = {at, static_cast<std::size_t>(end - at)};
-    return;
-  }
-  const std::uint32_t head = __builtin_bswap32(load<std::uint32_t>(heads_ + head_bytes * i));
-  char* out = key_out + prefix_bytes_;
-  std::memcpy(out, &head, head_bytes);
-  std::size_t suffix_bytes = static_cast<unsigned char>(*at++);
-  if (suffix_bytes >= 0x80) {
-    suffix_bytes =
-        (suffix_bytes & 0x7F) | static_cast<std::size_t>(static_cast<unsigned char>(*at++)) << 7;
-  }
-  key_bytes = prefix_bytes_ + suffix_bytes;
-  if (suffix_bytes > head_bytes) {
-    const std::size_t more = suffix_bytes - head_bytes;
-    const char* page_end = reinterpret_cast<const char*>(page_) + page_bytes;
-    if (more <= 16 && page_end - at >= 16) {
-      std::memcpy(out + head_bytes, at, 16);  // a fixed length: two moves and no call
-    } else {
-      std::memcpy(out + head_bytes, at, more);
-    }
-    at += more;
-  }
-  cell.data = {at, static_cast<std::size_t>(end - at)};
-}
-
 Status check_page_structure(const std::byte* page) {
   const PageView view(page);
   const auto bad = [](const char* what) { return fail(ErrorKind::corruption, what); };

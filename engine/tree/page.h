@@ -154,29 +154,6 @@ class PageView {
 /// Room that PageView::key() may write to: the longest key and what whole words overshoot.
 constexpr std::size_t key_buffer_bytes = max_key_bytes + 24;
 
-/// Reads the entries of one leaf one by one: what is the same for all of them is worked out once.
-class LeafReader {
- public:
-  LeafReader() = default;
-  explicit LeafReader(PageView leaf);
-  [[nodiscard]] std::size_t count() const { return count_; }
-  /// Entry `i`. Writes its key into `key_out` (key_buffer_bytes), where the page's prefix is kept
-  /// since begin_key().
-  /// `ahead`: in which direction the next ones will be read, for which the CPU fetches them.
-  void read(std::size_t i, char* key_out, std::size_t& key_bytes, Cell& cell,
-            std::ptrdiff_t ahead) const;
-  void begin_key(char* key_out) const;
-
- private:
-  PageView view_;
-  const std::byte* page_ = nullptr;
-  const std::byte* heads_ = nullptr;
-  const std::byte* offsets_ = nullptr;
-  std::size_t count_ = 0;
-  std::size_t prefix_bytes_ = 0;
-  bool u64_ = false;
-};
-
 /// Checks everything that reading relies on: magic, place, tree, checksum (against the parent's
 /// reference as well), and that every offset stays inside. The error names what is wrong.
 [[nodiscard]] Status check_page(const std::byte* page, const PageRef& expected, std::uint64_t tree);

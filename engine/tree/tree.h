@@ -18,6 +18,7 @@
 #include "engine/tree/entry_cursor.h"
 #include "engine/tree/extent_stream.h"
 #include "engine/tree/filter.h"
+#include "engine/tree/leaf_reader.h"
 #include "engine/tree/page_pool.h"
 
 namespace lode {
@@ -132,6 +133,7 @@ class TreeCursor final : public EntryCursor {
  public:
   explicit TreeCursor(std::shared_ptr<const Tree> tree) : tree_(std::move(tree)) {
     at_ = &position_;
+    path_.reserve(4);  // inner levels: more than most trees have
   }
   void seek_first() override;
   void seek_last() override;
@@ -165,7 +167,14 @@ class TreeCursor final : public EntryCursor {
   void begin_leaf();
   void next_leaf();
   void previous_leaf();
-  void show(std::ptrdiff_t ahead);
+  void show(std::ptrdiff_t ahead) {
+    Cell cell;
+    std::size_t key_bytes = 0;
+    leaf_.read(index_, key_.data(), key_bytes, cell, ahead);
+    position_ = {true, cell.kind != CellKind::reference,
+                 cell.kind == CellKind::tombstone ? EntryKind::tombstone : EntryKind::value,
+                 std::string_view(key_.data(), key_bytes), cell.data};
+  }
 
   std::shared_ptr<const Tree> tree_;
   Position position_;

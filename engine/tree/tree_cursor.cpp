@@ -38,15 +38,6 @@ bool TreeCursor::descend(PageRef from, bool to_last) {
   }
 }
 
-void TreeCursor::show(std::ptrdiff_t ahead) {
-  Cell cell;
-  std::size_t key_bytes = 0;
-  leaf_.read(index_, key_.data(), key_bytes, cell, ahead);
-  position_ = {true, cell.kind != CellKind::reference,
-               cell.kind == CellKind::tombstone ? EntryKind::tombstone : EntryKind::value,
-               std::string_view(key_.data(), key_bytes), cell.data};
-}
-
 void TreeCursor::seek_first() {
   path_.clear();
   position_.valid = false;
