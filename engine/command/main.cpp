@@ -1,13 +1,15 @@
 // The `lode` command: looks into a store and changes it from a shell. Prints its usage without
-// arguments. Exit status: 0 done, 1 the key is not there or verify found damage, 2 wrong usage,
-// 3 the store reported an error.
+// arguments. Exit status: 0 done, 1 the key is not there, verify found damage or the dump to be
+// loaded is bad, 2 wrong usage, 3 the store reported an error.
 #include <cstdio>
-#include <cstring>
+#include <fstream>
+#include <iostream>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "engine/command/dump_format.h"
 #include "engine/lode.h"
 
 namespace {
@@ -27,6 +29,13 @@ constexpr std::string_view usage_text =
     "  scan DIR [FIRST [LAST]]  print entries with FIRST <= key < LAST, one a line: key TAB value\n"
     "  verify DIR               read everything and check it (read-only)\n"
     "  backup DIR NEW           copy what is in the store into a new one (read-only on DIR)\n"
+    "  dump DIR                 print everything as text that load reads (read-only)\n"
+    "  load DIR FILE            put the entries of a dump; makes the store if there is none. All "
+    "of\n"
+    "                           FILE is checked first. With - for FILE, standard input is loaded "
+    "in\n"
+    "                           batches as it comes: a bad line ends it, and what was loaded "
+    "stays\n"
     "  put DIR KEY VALUE        store a value durably; makes the store if there is none\n"
     "  erase DIR KEY            erase a key durably\n"
     "  checkpoint DIR           move the log into trees\n"
@@ -47,77 +56,30 @@ int report(const lode::Error& error) {
   return exit_error;
 }
 
-int hex_digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
-
-bool unescape(std::string_view text, std::string& out) {
-  out.clear();
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '\\') {
-      out += text[i];
-    } else if (i + 1 < text.size() && text[i + 1] == '\\') {
-      out += '\\';
-      ++i;
-    } else if (i + 3 < text.size() && text[i + 1] == 'x' && hex_digit(text[i + 2]) >= 0 &&
-               hex_digit(text[i + 3]) >= 0) {
-      out += static_cast<char>(hex_digit(text[i + 2]) * 16 + hex_digit(text[i + 3]));
-      i += 3;
-    } else {
-      return false;
-    }
-  }
-  return true;
-}
-
 void print_escaped(std::string_view text) {
-  for (const char c : text) {
-    if (c == '\\') {
-      std::fputs("\\\\", stdout);
-    } else if (c < ' ' || c == '\x7f' || static_cast<unsigned char>(c) >= 0x80) {
-      std::printf("\\x%02x", static_cast<unsigned>(static_cast<unsigned char>(c)));
-    } else {
-      std::fputc(c, stdout);
-    }
-  }
+  std::string out;
+  lode::append_escaped(text, out);
+  std::fwrite(out.data(), 1, out.size(), stdout);
 }
 
 struct Call {
   std::string verb;
   std::string directory;
   bool u64 = false;
-  std::vector<std::string> arguments;  // unescaped
+  std::vector<std::string> arguments;  // as given
 
+  [[nodiscard]] lode::KeyKind keys() const {
+    return u64 ? lode::KeyKind::u64 : lode::KeyKind::bytes;
+  }
   [[nodiscard]] bool writes() const {
     return verb == "put" || verb == "erase" || verb == "checkpoint" || verb == "compact";
   }
 };
 
-bool parse_key(const Call& call, const std::string& text, std::string& key) {
-  if (!call.u64) {
-    key = text;
-    return true;
-  }
-  std::uint64_t number = 0;
-  if (text.empty() || text.size() > 20) return false;
-  for (const char c : text) {
-    if (c < '0' || c > '9') return false;
-    const auto digit = static_cast<std::uint64_t>(c - '0');
-    if (number > (~std::uint64_t{0} - digit) / 10) return false;
-    number = number * 10 + digit;
-  }
-  key = lode::u64_key(number);
-  return true;
-}
-
 void print_key(const Call& call, std::string_view key) {
-  if (!call.u64 || key.size() != 8) return print_escaped(key);
-  std::uint64_t number = 0;
-  for (const char c : key) number = number << 8 | static_cast<unsigned char>(c);
-  std::printf("%llu", static_cast<unsigned long long>(number));
+  std::string out;
+  lode::append_key(call.keys(), key, out);
+  std::fwrite(out.data(), 1, out.size(), stdout);
 }
 
 int stat(Store& store) {
@@ -182,6 +144,51 @@ int backup(Store& store, const std::string& directory) {
   return exit_done;
 }
 
+int dump(Store& store, const Call& call) {
+  std::ios::sync_with_stdio(false);
+  const auto entries = lode::write_dump(store.snapshot(), call.keys(), std::cout);
+  return entries ? exit_done : report(entries.error());
+}
+
+int report_load(const lode::Error& error, const lode::LoadReport& loaded) {
+  std::fprintf(stderr, "lode: %s; %llu entries were loaded\n", error.what.c_str(),
+               static_cast<unsigned long long>(loaded.entries));
+  return error.kind == lode::ErrorKind::bad_input ? exit_not_there : exit_error;
+}
+
+// A file is read twice: nothing of a bad one gets into the store. Standard input is read once.
+int load(const Call& call) {
+  const std::string& path = call.arguments[0];
+  const bool standard_input = path == "-";
+  const std::string name = standard_input ? "standard input" : path;
+  std::ifstream file;
+  lode::LoadReport loaded;
+  if (!standard_input) {
+    file.open(path, std::ios::binary);
+    if (!file) {
+      return report({lode::ErrorKind::not_found, "cannot read " + path});
+    }
+    const auto checked = lode::check_dump(file, name);
+    if (!checked) return report_load(checked.error(), loaded);
+    file.close();
+    file.open(path, std::ios::binary);
+  }
+  std::istream& in = standard_input ? std::cin : file;
+  lode::DumpReader reader(in, name);
+  const auto keys = reader.header();
+  if (!keys) return report_load(keys.error(), loaded);
+  lode::Options options;
+  options.key_kind = *keys;
+  auto store = Store::open(call.directory, options);
+  if (!store) return report(store.error());
+  constexpr std::size_t batch_bytes = std::size_t{1} << 20;
+  const auto status = lode::load_dump(**store, reader, batch_bytes, loaded);
+  if (!status) return report_load(status.error(), loaded);
+  std::printf("%llu entries loaded\n", static_cast<unsigned long long>(loaded.entries));
+  const auto closed = (*store)->close();
+  return closed ? exit_done : report(closed.error());
+}
+
 template <class Outcome>
 int done(const Outcome& outcome) {
   return outcome ? exit_done : report(outcome.error());
@@ -194,14 +201,22 @@ int run(Store& store, const Call& call) {
   if (call.verb == "backup") return backup(store, arguments[0]);
   if (call.verb == "checkpoint") return done(store.checkpoint());
   if (call.verb == "compact") return done(store.compact());
+  if (call.verb == "dump") return dump(store, call);
   std::vector<std::string> keys(call.verb == "put" ? 1 : arguments.size());
   for (std::size_t i = 0; i < keys.size(); ++i) {
-    if (!parse_key(call, arguments[i], keys[i]))
-      return wrong_usage("not a number: " + arguments[i]);
+    if (!lode::parse_key(call.keys(), arguments[i], keys[i])) {
+      return wrong_usage((call.u64 ? "not a number: " : "a bad escape in: ") + arguments[i]);
+    }
   }
   if (call.verb == "scan") return scan(store, call, keys);
   if (call.verb == "get") return get(store, keys[0]);
-  if (call.verb == "put") return done(store.put(keys[0], arguments[1], Durability::sync));
+  if (call.verb == "put") {
+    std::string value;
+    if (!lode::unescape(arguments[1], value)) {
+      return wrong_usage("a bad escape in: " + arguments[1]);
+    }
+    return done(store.put(keys[0], value, Durability::sync));
+  }
   return done(store.erase(keys[0], Durability::sync));
 }
 
@@ -215,7 +230,8 @@ int main(int argc, char** argv) {
   };
   constexpr Verb verbs[] = {{"stat", 0, 0},       {"get", 1, 1},     {"scan", 0, 2},
                             {"verify", 0, 0},     {"put", 2, 2},     {"erase", 1, 1},
-                            {"checkpoint", 0, 0}, {"compact", 0, 0}, {"backup", 1, 1}};
+                            {"checkpoint", 0, 0}, {"compact", 0, 0}, {"backup", 1, 1},
+                            {"dump", 0, 0},       {"load", 1, 1}};
   std::vector<std::string> words(argv + 1, argv + argc);
   Call call;
   if (words.size() > 1 && words[1] == "--u64") {
@@ -225,15 +241,7 @@ int main(int argc, char** argv) {
   if (words.size() < 2) return wrong_usage("a verb and a directory are needed");
   call.verb = words[0];
   call.directory = words[1];
-  for (std::size_t i = 2; i < words.size(); ++i) {
-    if (call.verb == "backup") {  // a path, as it is
-      call.arguments.push_back(words[i]);
-      continue;
-    }
-    std::string plain;
-    if (!unescape(words[i], plain)) return wrong_usage("a bad escape in: " + words[i]);
-    call.arguments.push_back(plain);
-  }
+  call.arguments.assign(words.begin() + 2, words.end());
   const Verb* found = nullptr;
   for (const Verb& verb : verbs) {
     if (verb.name == call.verb) found = &verb;
@@ -242,10 +250,11 @@ int main(int argc, char** argv) {
   if (call.arguments.size() < found->least || call.arguments.size() > found->most) {
     return wrong_usage("wrong number of arguments for " + call.verb);
   }
+  if (call.verb == "load") return load(call);
   lode::Options options;
   options.create = call.verb == "put";
   options.read_only = !call.writes();
-  options.key_kind = call.u64 ? lode::KeyKind::u64 : lode::KeyKind::bytes;
+  options.key_kind = call.keys();
   auto store = Store::open(call.directory, options);
   if (!store) return report(store.error());
   const int status = run(**store, call);
