@@ -298,7 +298,10 @@ std::vector<std::string> arm_warnings(const Plan& plan, const ArmSample& sample)
     const double wall_ns = number_at(phase, "wall_ns").value_or(0.0);
     // The kernel counts CPU time in steps of 10 ms: shorter phases say nothing.
     if (wall_ns >= kForeignWallNsMin) {
-      foreign_cpus += number_at(phase, "cpu.foreign_ns").value_or(0.0) / wall_ns;
+      foreign_cpus += number_at(phase, "cpu.foreign_user_ns")
+                          .or_else([&] { return number_at(phase, "cpu.foreign_ns"); })
+                          .value_or(0.0) /
+                      wall_ns;
       ++long_enough;
     }
     skipped += number_at(phase, "open_loop.skipped").value_or(0.0);

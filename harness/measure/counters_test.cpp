@@ -84,10 +84,18 @@ TEST(MemoryUse, has_a_peak_that_can_be_made_to_begin_anew) {
 }
 
 TEST(ForeignCpu, leaves_our_own_out_and_never_goes_below_zero) {
-  const MachineCpu before{.busy_ns = 1'000, .steal_ns = 0, .own_ns = 100};
-  EXPECT_EQ(foreign_cpu_ns(before, {.busy_ns = 1'500, .steal_ns = 0, .own_ns = 300}), 300U);
-  EXPECT_EQ(foreign_cpu_ns(before, {.busy_ns = 1'100, .steal_ns = 0, .own_ns = 300}), 0U);
-  EXPECT_EQ(foreign_cpu_ns(before, {.busy_ns = 900, .steal_ns = 0, .own_ns = 100}), 0U);
+  const MachineCpu before{.busy_ns = 1'000, .own_ns = 100};
+  EXPECT_EQ(foreign_cpu(before, {.busy_ns = 1'500, .own_ns = 300}).all_ns, 300U);
+  EXPECT_EQ(foreign_cpu(before, {.busy_ns = 1'100, .own_ns = 300}).all_ns, 0U);
+  EXPECT_EQ(foreign_cpu(before, {.busy_ns = 900, .own_ns = 100}).all_ns, 0U);
+}
+
+TEST(ForeignCpu, in_user_space_has_nothing_of_the_kernels_threads) {
+  // 500 of the machine's 800 are a program's, of which 300 are ours; write-back took the rest.
+  const ForeignCpu used =
+      foreign_cpu({}, {.busy_ns = 800, .user_ns = 500, .own_ns = 400, .own_user_ns = 300});
+  EXPECT_EQ(used.all_ns, 400U);
+  EXPECT_EQ(used.user_ns, 200U);
 }
 
 TEST(ForeignCpu, the_machine_was_at_least_as_busy_as_we_were) {

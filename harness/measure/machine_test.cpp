@@ -193,8 +193,8 @@ TEST(SystemSnapshot, each_change_is_told_by_itself) {
   after.governors[0] = "powersave";
   expect_one(after, "governor");
   after = snapshot_at(2);
-  after.cpu.busy_ns = 900'000'000;
-  after.cpu.own_ns = 600'000'000;
+  after.cpu.user_ns = 900'000'000;
+  after.cpu.own_user_ns = 600'000'000;
   expect_one(after, "other processes used 15 %");
   after = snapshot_at(2);
   after.cpu.steal_ns = 400'000'000;
@@ -211,7 +211,7 @@ TEST(SystemSnapshot, a_clock_that_follows_the_load_is_no_change_of_the_machine) 
 
 TEST(SystemSnapshot, our_own_load_does_not_disturb_us) {
   SystemSnapshot after = snapshot_at(2);
-  after.cpu.busy_ns = after.cpu.own_ns = 2'000'000'000;
+  after.cpu.user_ns = after.cpu.own_user_ns = 2'000'000'000;
   EXPECT_TRUE(disturbances(snapshot_at(1), after).empty());
 }
 

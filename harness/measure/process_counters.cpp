@@ -17,10 +17,9 @@ std::uint64_t ns_of(const timeval& time) {
          static_cast<std::uint64_t>(time.tv_usec) * 1'000;
 }
 
-std::uint64_t cpu_ns_of(int who) {
-  rusage usage{};
-  ::getrusage(who, &usage);
-  return ns_of(usage.ru_utime) + ns_of(usage.ru_stime);
+/// What `after` is above `before`; 0 when it is below.
+std::uint64_t growth(std::uint64_t before, std::uint64_t after) {
+  return after - std::min(before, after);
 }
 
 }  // namespace
@@ -94,7 +93,12 @@ Result<MachineCpu> machine_cpu() {
   const Result<std::string> text = read_kernel_file(path);
   if (!text) return std::unexpected(text.error());
   MachineCpu cpu;
-  cpu.own_ns = cpu_ns_of(RUSAGE_SELF) + cpu_ns_of(RUSAGE_CHILDREN);
+  for (const auto who : {RUSAGE_SELF, RUSAGE_CHILDREN}) {
+    rusage usage{};
+    ::getrusage(who, &usage);
+    cpu.own_user_ns += ns_of(usage.ru_utime);
+    cpu.own_ns += ns_of(usage.ru_utime) + ns_of(usage.ru_stime);
+  }
   const std::string_view line = lines_of(*text).front();
   // cpu user nice system idle iowait irq softirq steal ...; guest time is inside user.
   const std::vector<std::uint64_t> fields =
@@ -104,15 +108,17 @@ Result<MachineCpu> machine_cpu() {
         Error(ErrorKind::environment, "this kernel does not tell the CPUs' times").at(path));
   const auto ns_per_jiffy = 1'000'000'000 / static_cast<std::uint64_t>(::sysconf(_SC_CLK_TCK));
   cpu.busy_ns = (fields[0] + fields[1] + fields[2] + fields[5] + fields[6]) * ns_per_jiffy;
+  cpu.user_ns = (fields[0] + fields[1]) * ns_per_jiffy;
   cpu.steal_ns = fields.size() > 7 ? fields[7] * ns_per_jiffy : 0;
   return cpu;
 }
 
-std::uint64_t foreign_cpu_ns(const MachineCpu& before, const MachineCpu& after) {
-  // busy_ns may step back by a jiffy when the kernel corrects idle time.
-  const std::uint64_t busy = after.busy_ns - std::min(before.busy_ns, after.busy_ns);
-  const std::uint64_t own = after.own_ns - std::min(before.own_ns, after.own_ns);
-  return busy - std::min(own, busy);
+ForeignCpu foreign_cpu(const MachineCpu& before, const MachineCpu& after) {
+  // A reading may step back by a jiffy when the kernel corrects idle time.
+  const std::uint64_t own = growth(before.own_ns, after.own_ns);
+  const std::uint64_t own_user = growth(before.own_user_ns, after.own_user_ns);
+  return {.all_ns = growth(own, growth(before.busy_ns, after.busy_ns)),
+          .user_ns = growth(own_user, growth(before.user_ns, after.user_ns))};
 }
 
 }  // namespace assay

@@ -42,12 +42,18 @@ struct MemoryUse {
 /// CPU time of the machine and of us, to find what others used.
 struct MachineCpu {
   std::uint64_t busy_ns = 0;  ///< all CPUs, user + nice + system + irq + softirq, in steps of 10 ms
-  std::uint64_t steal_ns = 0;  ///< taken by the hypervisor while we wanted to run
-  std::uint64_t own_ns = 0;    ///< this process and its children that ended
+  std::uint64_t user_ns = 0;  ///< of that, user + nice
+  std::uint64_t steal_ns = 0;     ///< taken by the hypervisor while we wanted to run
+  std::uint64_t own_ns = 0;       ///< this process and its children that ended
+  std::uint64_t own_user_ns = 0;  ///< of that, in user space
 };
 [[nodiscard]] Result<MachineCpu> machine_cpu();
-/// CPU time that somebody else used between two readings; the kernel's own threads (write-back, the
-/// journal) count as somebody else. Good to about 10 ms a CPU; never negative.
-[[nodiscard]] std::uint64_t foreign_cpu_ns(const MachineCpu& before, const MachineCpu& after);
+/// CPU time that somebody else used between two readings. Good to about 10 ms a CPU; never
+/// negative.
+struct ForeignCpu {
+  std::uint64_t all_ns = 0;   ///< with the kernel's own threads (write-back, the journal)
+  std::uint64_t user_ns = 0;  ///< user space alone: other programs, and nothing done for the store
+};
+[[nodiscard]] ForeignCpu foreign_cpu(const MachineCpu& before, const MachineCpu& after);
 
 }  // namespace assay

@@ -40,7 +40,7 @@ struct PhaseMeters::Readings {
   Span<BarrierCounts> barriers;
   Span<BlockCounters> block;
   Result<MachineCpu> machine = fail(ErrorKind::internal, "not read yet");
-  Result<std::uint64_t> foreign_ns = std::uint64_t{0};
+  Result<ForeignCpu> foreign = ForeignCpu{};
   Result<MemoryUse> memory = fail(ErrorKind::internal, "not read yet");
   Status peak_reset;
 
@@ -70,12 +70,15 @@ void PhaseMeters::end() {
   r.barriers.after = barrier_counts();
   r.block.after = r.read_block();
   const Result<MachineCpu> machine = machine_cpu();
-  if (!r.machine)
-    r.foreign_ns = fail(r.machine.error());
-  else if (!machine)
-    r.foreign_ns = fail(machine.error());
-  else if (r.foreign_ns)
-    *r.foreign_ns += foreign_cpu_ns(*r.machine, *machine);
+  if (!r.machine) {
+    r.foreign = fail(r.machine.error());
+  } else if (!machine) {
+    r.foreign = fail(machine.error());
+  } else if (r.foreign) {
+    const ForeignCpu used = foreign_cpu(*r.machine, *machine);
+    r.foreign->all_ns += used.all_ns;
+    r.foreign->user_ns += used.user_ns;
+  }
   r.memory = memory_use();
 }
 
@@ -120,8 +123,10 @@ void PhaseMeters::add_to(nlohmann::json& phase) const {
          {"fsync", "fdatasync", "msync", "sync_file_range", "dsync_writes", "syncfs"})
       phase["barriers"][name] = r.barriers.why();
   }
-  phase["cpu"]["foreign_ns"] =
-      r.foreign_ns ? nlohmann::json(*r.foreign_ns) : unknown_figure(r.foreign_ns.error().message());
+  const nlohmann::json no_foreign =
+      r.foreign ? nlohmann::json() : unknown_figure(r.foreign.error().message());
+  phase["cpu"]["foreign_ns"] = r.foreign ? nlohmann::json(r.foreign->all_ns) : no_foreign;
+  phase["cpu"]["foreign_user_ns"] = r.foreign ? nlohmann::json(r.foreign->user_ns) : no_foreign;
   if (r.memory) {
     phase["rss"] = {{"peak_bytes", r.memory->peak_bytes}, {"final_bytes", r.memory->now_bytes}};
     // Without the reset the peak is that of the process so far, which is not the phase's.

@@ -40,8 +40,9 @@ struct TrialRequest {
   bool validate = true;
   /// The program that is run as `BINARY worker REQUEST-FILE`; empty = the running one.
   std::string binary;
-  /// Void when other processes used more CPUs than this on average during a timed phase; 0 = no
-  /// limit. What they used is recorded in any case.
+  /// Void when other processes used more CPUs than this on average during a timed phase, in user
+  /// space: what the kernel's threads do (write-back, the journal) is mostly for the store itself.
+  /// 0 = no limit. What they used is recorded in any case.
   double max_foreign_cpus = 0.0;
   /// Void when the CPUs' mean frequency changed by more than this share between the edges of the
   /// trial (only under a governor that holds it still), or when the hypervisor took more than this

@@ -366,7 +366,7 @@ void TrialRun::judge_machine() {
   const double limit = request_.max_foreign_cpus;
   for (const json& phase : record_["phases"]) {
     if (limit <= 0.0 || !phase.value("timed", false)) continue;
-    const json foreign = phase.value("cpu", json::object()).value("foreign_ns", json());
+    const json foreign = phase.value("cpu", json::object()).value("foreign_user_ns", json());
     const double wall_ns = phase.value("wall_ns", 0.0);
     if (!foreign.is_number() || wall_ns < 100e6) continue;  // the kernel counts in steps of 10 ms
     if (foreign.get<double>() > limit * wall_ns)

@@ -104,7 +104,7 @@ TEST_F(Trial, over_the_null_store_gives_every_figure_and_leaves_nothing) {
   for (const char* pointer :
        {"/wall_ns", "/io/requested_write_bytes", "/io/device_write_bytes", "/io/device_flushes",
         "/barriers/fsync", "/barriers/fdatasync", "/barriers/dsync_writes", "/barriers/syncfs",
-        "/cpu/user_ns", "/cpu/system_ns", "/cpu/foreign_ns", "/faults/minor", "/faults/major",
+        "/cpu/user_ns", "/cpu/system_ns", "/cpu/foreign_ns", "/cpu/foreign_user_ns", "/faults/minor", "/faults/major",
         "/context_switches/voluntary", "/rss/peak_bytes", "/rss/final_bytes", "/warm_up/operations",
         "/cache/resident_fraction", "/trend/p"})
     expect_figure(run_phase, pointer);
