@@ -19,6 +19,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -119,6 +120,31 @@ class Cursor {
   EntryCursor* entries_ = nullptr;  // in the body
 };
 
+/// A place in the order of commits with a name.
+struct Marker {
+  std::string name;
+  std::uint64_t sequence = 0;
+};
+/// Markers that a store keeps; of more, the oldest are forgotten.
+constexpr std::size_t most_markers = 256;
+constexpr std::size_t longest_marker_bytes = 200;
+
+/// Lost keys lie in [first, last]; the ends themselves may be intact.
+struct LostRange {
+  std::string first;
+  std::string last;
+};
+
+/// What rebuild() has found and done.
+struct RebuildReport {
+  std::uint64_t trees = 0;  ///< checked
+  std::uint64_t damaged_trees = 0;
+  std::uint64_t rebuilt_trees = 0;   ///< 0 when nothing was changed
+  std::uint64_t copied_entries = 0;  ///< in the new trees
+  std::uint64_t lost_entries = 0;    ///< of leaves and values that are damaged
+  std::vector<LostRange> lost;       ///< where; empty = everything is there
+};
+
 /// What a backup has written.
 struct BackupReport {
   std::uint64_t sequence = 0;  ///< of the last commit that is in it
@@ -132,6 +158,9 @@ class Snapshot {
  public:
   /// True and the value when the key is there.
   Result<bool> get(std::string_view key, std::string& value) const;
+  /// For each of `keys` its value, or nothing when it is not there.
+  Result<std::vector<std::optional<std::string>>> get_many(
+      std::span<const std::string_view> keys) const;
   [[nodiscard]] Cursor cursor() const;
   [[nodiscard]] std::uint64_t sequence() const;
   /// Makes a store of its own, durable when this returns, from what the snapshot shows; commits and
@@ -185,9 +214,15 @@ struct RecoveryReport {
   std::uint64_t root_generation = 0;
   std::uint64_t replayed_commits = 0;
   std::uint64_t replayed_bytes = 0;
-  bool log_cut = false;  ///< an unfinished tail of the log was cut off
+  std::uint64_t replayed_frames = 0;
+  std::uint64_t dropped_frames = 0;  ///< intact ones behind the cut that were never durable
+  std::uint64_t trees = 0;           ///< that the roots name
+  bool log_cut = false;              ///< an unfinished tail of the log was cut off
   std::string cut_reason;
-  std::uint64_t microseconds = 0;
+  std::uint64_t microseconds = 0;         ///< in all; of it:
+  std::uint64_t files_microseconds = 0;   ///< locking, syncing or making the files
+  std::uint64_t roots_microseconds = 0;   ///< roots and manifests
+  std::uint64_t replay_microseconds = 0;  ///< the log, and its new epoch
 };
 
 class Store {
@@ -200,6 +235,16 @@ class Store {
   ~Store();
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;
+  /// For a store that is not open and in which verify() has found damage: builds damaged trees anew
+  /// from their leaves, which have all that inner pages and filters say. When leaves or large
+  /// values are damaged too, nothing is changed and the report says what is lost; with
+  /// `accept_loss` the rest is kept, and keys of the lost ranges may show what they held before or
+  /// are gone. The old pages stay until the root that names the new ones is durable.
+  static Result<RebuildReport> rebuild(const std::string& directory, const Options& options,
+                                       bool accept_loss);
+  /// The same on another file layer; for tests.
+  static Result<RebuildReport> rebuild(std::shared_ptr<Disk> disk, const Options& options,
+                                       bool accept_loss);
 
   /// All of `batch` or nothing.
   Result<Receipt> commit(const WriteBatch& batch, Durability durability);
@@ -207,8 +252,17 @@ class Store {
   Result<Receipt> erase(std::string_view key, Durability durability);
   /// True and the value when the key is there.
   Result<bool> get(std::string_view key, std::string& value);
+  /// For each of `keys` its value, or nothing when it is not there; all as of one moment.
+  Result<std::vector<std::optional<std::string>>> get_many(std::span<const std::string_view> keys);
   [[nodiscard]] Snapshot snapshot();
   [[nodiscard]] Transaction begin(Isolation isolation = Isolation::snapshot);
+
+  /// Names this place in the order of commits, at a cost that does not depend on the number of
+  /// entries: a record in the log, which is durable when a commit of this durability would be. A
+  /// name that was there moves. Names have 1 to 200 bytes.
+  Result<Receipt> mark(std::string_view name, Durability durability);
+  /// The markers, oldest first.
+  [[nodiscard]] std::vector<Marker> markers() const;
 
   /// Makes everything acknowledged so far durable.
   Status sync();

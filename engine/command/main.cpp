@@ -1,6 +1,7 @@
 // The `lode` command: looks into a store and changes it from a shell. Prints its usage without
-// arguments. Exit status: 0 done, 1 the key is not there, verify found damage or the dump to be
-// loaded is bad, 2 wrong usage, 3 the store reported an error.
+// arguments. Exit status: 0 done, 1 the key is not there, verify or rebuild found damage that is
+// still there or cost entries, the dump to be loaded is bad, 2 wrong usage, 3 the store reported an
+// error.
 #include <cstdio>
 #include <fstream>
 #include <iostream>
@@ -36,6 +37,12 @@ constexpr std::string_view usage_text =
     "in\n"
     "                           batches as it comes: a bad line ends it, and what was loaded "
     "stays\n"
+    "  rebuild DIR [--accept-loss]\n"
+    "                           build trees in which verify finds damage anew from their leaves. "
+    "When\n"
+    "                           leaves are damaged too, says which keys are lost and changes "
+    "nothing,\n"
+    "                           unless told to go on without them\n"
     "  put DIR KEY VALUE        store a value durably; makes the store if there is none\n"
     "  erase DIR KEY            erase a key durably\n"
     "  checkpoint DIR           move the log into trees\n"
@@ -189,6 +196,33 @@ int load(const Call& call) {
   return closed ? exit_done : report(closed.error());
 }
 
+int rebuild(const Call& call) {
+  const bool accept_loss = !call.arguments.empty();
+  if (accept_loss && call.arguments[0] != "--accept-loss") {
+    return wrong_usage("unknown argument of rebuild: " + call.arguments[0]);
+  }
+  lode::Options options;
+  options.key_kind = call.keys();
+  const auto rebuilt = Store::rebuild(call.directory, options, accept_loss);
+  if (!rebuilt) return report(rebuilt.error());
+  std::printf("trees %llu, damaged %llu, rebuilt %llu with %llu entries\n",
+              static_cast<unsigned long long>(rebuilt->trees),
+              static_cast<unsigned long long>(rebuilt->damaged_trees),
+              static_cast<unsigned long long>(rebuilt->rebuilt_trees),
+              static_cast<unsigned long long>(rebuilt->copied_entries));
+  if (rebuilt->lost.empty()) return exit_done;
+  std::printf("%llu entries are lost, with keys from ... to (or older values show there):\n",
+              static_cast<unsigned long long>(rebuilt->lost_entries));
+  for (const lode::LostRange& range : rebuilt->lost) {
+    print_key(call, range.first);
+    std::fputc('\t', stdout);
+    print_key(call, range.last);
+    std::fputc('\n', stdout);
+  }
+  if (!accept_loss) std::puts("nothing was changed; --accept-loss goes on without them");
+  return exit_not_there;
+}
+
 template <class Outcome>
 int done(const Outcome& outcome) {
   return outcome ? exit_done : report(outcome.error());
@@ -231,7 +265,7 @@ int main(int argc, char** argv) {
   constexpr Verb verbs[] = {{"stat", 0, 0},       {"get", 1, 1},     {"scan", 0, 2},
                             {"verify", 0, 0},     {"put", 2, 2},     {"erase", 1, 1},
                             {"checkpoint", 0, 0}, {"compact", 0, 0}, {"backup", 1, 1},
-                            {"dump", 0, 0},       {"load", 1, 1}};
+                            {"dump", 0, 0},       {"load", 1, 1},    {"rebuild", 0, 1}};
   std::vector<std::string> words(argv + 1, argv + argc);
   Call call;
   if (words.size() > 1 && words[1] == "--u64") {
@@ -251,6 +285,7 @@ int main(int argc, char** argv) {
     return wrong_usage("wrong number of arguments for " + call.verb);
   }
   if (call.verb == "load") return load(call);
+  if (call.verb == "rebuild") return rebuild(call);
   lode::Options options;
   options.create = call.verb == "put";
   options.read_only = !call.writes();

@@ -61,7 +61,14 @@ class Engine : public std::enable_shared_from_this<Engine> {
   /// From a state that the caller keeps alive.
   Result<bool> get(const State& state, std::string_view key, std::string& value);
   std::shared_ptr<const SnapshotCore> snapshot();
+  using Values = std::vector<std::optional<std::string>>;
+  Result<Values> get_many(std::span<const std::string_view> keys);
+  Result<Values> get_many(const State& state, std::span<const std::string_view> keys);
   Result<BackupReport> backup(const SnapshotCore& core, Disk& target) const;
+  static Result<RebuildReport> rebuild(std::shared_ptr<Disk> disk, const Options& options,
+                                       bool accept_loss);
+  Result<Receipt> mark(std::string_view name, Durability durability);
+  std::vector<Marker> markers();
 
   Status sync();
   Status checkpoint();
@@ -112,6 +119,20 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void start_threads();
 
   Status copy_into(const SnapshotCore& core, File& data, Root& root, BackupReport& report) const;
+
+  // Several keys at once (get_many.cpp).
+  std::vector<std::size_t> resident_values(const State& state,
+                                           std::span<const std::string_view> keys, Values& values,
+                                           std::size_t slot);
+  Status read_rest(const State& state, std::span<const std::string_view> keys,
+                   const std::vector<std::size_t>& rest, Values& values);
+
+  // Rebuilding (rebuild.cpp).
+  struct DamagedTree;
+  Result<DamagedTree> inspect(const std::shared_ptr<const Tree>& tree) const;
+  Result<std::shared_ptr<const Tree>> build_from_leaves(const DamagedTree& damaged,
+                                                        RebuildReport& report);
+  Result<RebuildReport> rebuild_trees(bool accept_loss);
 
   // Commits (engine_commit.cpp).
   Status check_batch(const WriteBatch& batch) const;

@@ -1,0 +1,212 @@
+// Building damaged trees anew from their leaves: steps N1 to N4 of PROTOCOLS.md.
+//
+// A tree's pages carry its number, their own place and a checksum, so that its leaves are found
+// without the inner pages, and a builder writes pages in the order of the keys, so that the extents
+// have the leaves in that order.
+#include <array>
+#include <map>
+#include <set>
+
+#include "engine/file/real_disk.h"
+#include "engine/store/engine.h"
+
+namespace lode {
+
+/// A tree that does not verify, and what its leaves still have.
+struct Engine::DamagedTree {
+  std::shared_ptr<const Tree> tree;
+  std::vector<PageId> leaves;  // intact ones, in key order
+  std::uint64_t entries = 0;   // in them
+  std::set<std::string> lost_values;
+  std::vector<LostRange> lost;
+};
+
+namespace {
+
+enum class PageState : std::uint8_t { bad, leaf, inner };
+
+struct ScannedPage {
+  PageId page;
+  PageState state = PageState::bad;
+};
+
+std::string key_at(const PageView& view, std::size_t i) {
+  std::array<char, key_buffer_bytes> buffer;
+  return std::string(buffer.data(), view.key(i, buffer.data()));
+}
+
+// A page that is intact by itself; the parent's copy of its checksum may be what is damaged. A page
+// that cannot be read is as good as damaged.
+bool read_page(File& data, PageId page, std::uint64_t tree, std::byte* out) {
+  if (!read_exactly(data, Bytes(out, page_bytes), page.value * page_bytes)) return false;
+  return check_page(out, {page, load<std::uint32_t>(out + 4)}, tree).has_value();
+}
+
+// All pages of a tree up to the last intact one: what lies behind are large values and the filter.
+struct Scan {
+  std::vector<ScannedPage> pages;
+  std::set<std::uint64_t> known_inner;  // pages that are no leaves, whatever is in them
+};
+
+Scan scan_pages(File& data, const TreeInfo& info) {
+  Scan scan;
+  const AlignedBuffer buffer(page_bytes);
+  std::size_t end = 0;  // behind the last intact page
+  for (const Extent& extent : info.extents) {
+    for (std::uint64_t i = 0; i < extent.pages; ++i) {
+      const PageId page = extent.first + i;
+      scan.pages.push_back({page, PageState::bad});
+      if (!read_page(data, page, info.number, buffer.data())) continue;
+      const PageView view(buffer.data());
+      scan.pages.back().state = view.leaf() ? PageState::leaf : PageState::inner;
+      end = scan.pages.size();
+      if (page != info.root.page) scan.known_inner.insert(info.root.page.value);
+      for (std::size_t c = 0; !view.leaf() && view.level() > 1 && c < view.count(); ++c) {
+        scan.known_inner.insert(view.child(c).page.value);
+      }
+    }
+  }
+  scan.pages.resize(end);
+  return scan;
+}
+
+}  // namespace
+
+// N2: what the leaves of a tree still have, and where entries are missing. Damage between two
+// intact leaves can only have cost keys between them.
+Result<Engine::DamagedTree> Engine::inspect(const std::shared_ptr<const Tree>& tree) const {
+  const TreeInfo& info = tree->info();
+  DamagedTree damaged;
+  damaged.tree = tree;
+  const Scan scan = scan_pages(*data_, info);
+  const AlignedBuffer buffer(page_bytes);
+  std::string last_key = info.first_key;
+  bool gap = false;
+  std::string scratch;
+  for (const ScannedPage& page : scan.pages) {
+    if (page.state == PageState::bad) gap = gap || !scan.known_inner.contains(page.page.value);
+    if (page.state != PageState::leaf) continue;
+    LODE_TRY(read_exactly(*data_, buffer.bytes(), page.page.value * page_bytes));
+    const PageView view(buffer.data());
+    const std::string first = key_at(view, 0);
+    if (!damaged.leaves.empty() && first <= last_key) {
+      return fail(ErrorKind::corruption, "tree " + std::to_string(info.number) +
+                                             ": the leaves are not in the order of their keys; "
+                                             "this is beyond a rebuild");
+    }
+    if (gap) damaged.lost.push_back({last_key, first});
+    gap = false;
+    for (std::size_t i = 0; i < view.count(); ++i) {
+      const Cell cell = view.cell(i);
+      if (cell.kind != CellKind::reference) continue;
+      if (tree->read_value(decode_value_ref(as_bytes(cell.data).data()), scratch)) continue;
+      damaged.lost_values.insert(key_at(view, i));
+    }
+    damaged.leaves.push_back(page.page);
+    damaged.entries += view.count();
+    last_key = key_at(view, view.count() - 1);
+  }
+  if (gap || last_key != info.last_key) damaged.lost.push_back({last_key, info.last_key});
+  if (damaged.entries > info.entries) {
+    return fail(ErrorKind::corruption, "tree " + std::to_string(info.number) +
+                                           " has more entries than its manifest says; this is "
+                                           "beyond a rebuild");
+  }
+  // Nothing is missing: what was damaged were inner pages.
+  if (damaged.entries == info.entries) damaged.lost.clear();
+  for (const std::string& key : damaged.lost_values) damaged.lost.push_back({key, key});
+  return damaged;
+}
+
+// N3. Null: nothing is left of it.
+Result<std::shared_ptr<const Tree>> Engine::build_from_leaves(const DamagedTree& damaged,
+                                                              RebuildReport& report) {
+  TreeBuilder builder(tree_space(), next_tree_++, options_.key_kind);
+  const AlignedBuffer buffer(page_bytes);
+  std::string value;
+  for (const PageId page : damaged.leaves) {
+    if (!read_page(*data_, page, damaged.tree->info().number, buffer.data())) {
+      return fail(ErrorKind::io, "a leaf that was intact cannot be read any more");
+    }
+    const PageView view(buffer.data());
+    for (std::size_t i = 0; i < view.count(); ++i) {
+      const std::string key = key_at(view, i);
+      const Cell cell = view.cell(i);
+      if (cell.kind == CellKind::reference) {
+        if (damaged.lost_values.contains(key)) continue;
+        LODE_TRY(damaged.tree->read_value(decode_value_ref(as_bytes(cell.data).data()), value));
+        LODE_TRY(builder.add(key, EntryKind::value, value));
+      } else if (cell.kind == CellKind::tombstone) {
+        LODE_TRY(builder.add(key, EntryKind::tombstone, {}));
+      } else {
+        LODE_TRY(builder.add(key, EntryKind::value, cell.data));
+      }
+    }
+  }
+  report.copied_entries += builder.entries();
+  if (builder.entries() == 0) return std::shared_ptr<const Tree>();
+  return builder.finish();
+}
+
+Result<RebuildReport> Engine::rebuild_trees(bool accept_loss) {
+  RebuildReport report;
+  const Runs runs = roots_[newest_slot_]->runs;
+  std::map<const Tree*, DamagedTree> damaged;  // N1
+  for (const auto& run : runs) {
+    for (const auto& tree : run->trees) {
+      ++report.trees;
+      if (tree->verify()) continue;
+      LODE_ASSIGN(DamagedTree found, inspect(tree));
+      report.lost_entries +=
+          tree->info().entries - found.entries + std::uint64_t{found.lost_values.size()};
+      report.lost.insert(report.lost.end(), found.lost.begin(), found.lost.end());
+      damaged.emplace(tree.get(), std::move(found));
+    }
+  }
+  report.damaged_trees = damaged.size();
+  if (damaged.empty() || (!report.lost.empty() && !accept_loss)) return report;
+  Runs rebuilt;
+  for (const auto& run : runs) {
+    Run::Trees trees;
+    for (const auto& tree : run->trees) {
+      const auto found = damaged.find(tree.get());
+      if (found == damaged.end()) {
+        trees.push_back(tree);
+        continue;
+      }
+      LODE_ASSIGN(auto copy, build_from_leaves(found->second, report));
+      if (copy) trees.push_back(std::move(copy));
+      ++report.rebuilt_trees;
+    }
+    if (!trees.empty())
+      rebuilt.push_back(std::make_shared<const Run>(run->level, std::move(trees)));
+  }
+  // N4: the root before stays as the other one, with the damaged trees, until the next checkpoint.
+  LODE_TRY(write_durable_root(rebuilt, roots_[newest_slot_]->root));
+  return report;
+}
+
+Result<RebuildReport> Engine::rebuild(std::shared_ptr<Disk> disk, const Options& options,
+                                      bool accept_loss) {
+  Options quiet = options;
+  quiet.create = false;
+  quiet.background = false;
+  if (quiet.read_only) return fail(ErrorKind::unsupported, "a rebuild has to write");
+  auto engine = std::make_shared<Engine>(std::move(disk), quiet);
+  LODE_TRY(engine->open_files());
+  LODE_TRY(engine->load_roots());
+  return engine->rebuild_trees(accept_loss);
+}
+
+Result<RebuildReport> Store::rebuild(const std::string& directory, const Options& options,
+                                     bool accept_loss) {
+  LODE_ASSIGN(auto disk, open_directory(directory, false));
+  return Engine::rebuild(std::move(disk), options, accept_loss);
+}
+
+Result<RebuildReport> Store::rebuild(std::shared_ptr<Disk> disk, const Options& options,
+                                     bool accept_loss) {
+  return Engine::rebuild(std::move(disk), options, accept_loss);
+}
+
+}  // namespace lode
