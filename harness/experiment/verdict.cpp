@@ -119,6 +119,20 @@ void note_batches(const json& rows, std::vector<std::string>& warnings) {
   }
 }
 
+/// Arms that could not be held to one budget may differ in what the page cache gave them.
+void warn_about_memory(const Samples& samples, std::vector<std::string>& warnings) {
+  for (const auto& [arm, sample] : samples) {
+    for (const json& raw : sample.raws) {
+      const json memory = raw.value("memory", json::object());
+      const json why = memory.value("unknown", json());
+      if (!why.is_string()) continue;
+      warnings.push_back(fmt::format("the page cache was not part of the memory budget ({})",
+                                     why.get<std::string>()));
+      return;
+    }
+  }
+}
+
 std::string why_not(const VerdictInput& input, const Samples& samples, const std::string& arm) {
   const auto wrong = input.state.disqualified().find(arm);
   if (wrong != input.state.disqualified().end()) {
@@ -193,6 +207,7 @@ std::vector<std::string> collect_warnings(const VerdictInput& input, const Sampl
   warnings.insert(warnings.end(), input.plan.notes.begin(), input.plan.notes.end());
   warn_about_null(rows, warnings);
   note_batches(rows, warnings);
+  warn_about_memory(samples, warnings);
   for (const Arm& arm : input.plan.arms) {
     for (std::string& one : arm_warnings(input.plan, samples.at(arm.name))) {
       warnings.push_back(std::move(one));

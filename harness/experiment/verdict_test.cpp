@@ -55,6 +55,22 @@ TEST_F(Verdict, gives_the_ratio_of_geometric_means_with_its_interval) {
   EXPECT_TRUE(sentence.ends_with(", n = 4")) << sentence;
 }
 
+TEST_F(Verdict, warns_once_where_the_page_cache_was_not_part_of_the_budget) {
+  const auto with_memory = [&](const json& memory) {
+    change_ = [memory](const TrialRequest&, json& raw) -> Status {
+      raw["memory"] = memory;
+      return {};
+    };
+    return warnings(run(plan("a_a = false\n"))->verdict);
+  };
+  const std::string held = with_memory({{"limit_bytes", 1}});
+  EXPECT_EQ(held.find("memory budget"), std::string::npos) << held;
+  const std::string loose = with_memory({{"unknown", "no groups here"}});
+  const std::size_t first = loose.find("memory budget (no groups here)");
+  ASSERT_NE(first, std::string::npos) << loose;
+  EXPECT_EQ(loose.find("memory budget", first + 1), std::string::npos) << loose;
+}
+
 // Blocks that differ by a factor of 10 hide a difference of 5 % from Welch's test, not from the
 // paired one.
 TEST_F(Verdict, of_blocks_compares_within_the_block) {
