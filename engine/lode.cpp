@@ -183,7 +183,7 @@ Status Store::close() {
 }
 
 std::string_view version() {
-  return "0.2.0 (format 2)";
+  return "0.3.0 (format 3)";
 }
 
 std::string u64_key(std::uint64_t number) {

@@ -290,7 +290,7 @@ class Store {
   std::shared_ptr<Engine> engine_;
 };
 
-/// Version of the engine and of its format: "0.2.0 (format 2)".
+/// Version of the engine and of its format: "0.3.0 (format 3)".
 [[nodiscard]] std::string_view version();
 
 /// The 8 bytes, big-endian, that stand for `number` in a store of u64 keys.

@@ -45,6 +45,7 @@ constexpr std::string_view usage_text =
     "                           unless told to go on without them\n"
     "  put DIR KEY VALUE        store a value durably; makes the store if there is none\n"
     "  erase DIR KEY            erase a key durably\n"
+    "  mark DIR NAME            name the present state, durably; stat lists the names\n"
     "  checkpoint DIR           move the log into trees\n"
     "  compact DIR              merge everything into one run\n"
     "Keys and values may contain \\xNN for any byte and \\\\ for a backslash; output is written "
@@ -79,7 +80,8 @@ struct Call {
     return u64 ? lode::KeyKind::u64 : lode::KeyKind::bytes;
   }
   [[nodiscard]] bool writes() const {
-    return verb == "put" || verb == "erase" || verb == "checkpoint" || verb == "compact";
+    return verb == "put" || verb == "erase" || verb == "mark" || verb == "checkpoint" ||
+           verb == "compact";
   }
 };
 
@@ -98,6 +100,11 @@ int stat(Store& store) {
               recovery.root_fallback ? " (the other root is damaged)" : "",
               static_cast<unsigned long long>(recovery.replayed_commits));
   if (recovery.log_cut) std::printf("log cut: %s\n", recovery.cut_reason.c_str());
+  for (const lode::Marker& marker : store.markers()) {
+    std::fputs("marker ", stdout);
+    print_escaped(marker.name);
+    std::printf(" %llu\n", static_cast<unsigned long long>(marker.sequence));
+  }
   for (const auto& [name, value] : store.statistics())
     std::printf("%s %.0f\n", name.c_str(), value);
   return exit_done;
@@ -238,12 +245,14 @@ int run(Store& store, const Call& call) {
   if (call.verb == "dump") return dump(store, call);
   std::vector<std::string> keys(call.verb == "put" ? 1 : arguments.size());
   for (std::size_t i = 0; i < keys.size(); ++i) {
-    if (!lode::parse_key(call.keys(), arguments[i], keys[i])) {
+    const auto kind = call.verb == "mark" ? lode::KeyKind::bytes : call.keys();
+    if (!lode::parse_key(kind, arguments[i], keys[i])) {
       return wrong_usage((call.u64 ? "not a number: " : "a bad escape in: ") + arguments[i]);
     }
   }
   if (call.verb == "scan") return scan(store, call, keys);
   if (call.verb == "get") return get(store, keys[0]);
+  if (call.verb == "mark") return done(store.mark(keys[0], Durability::sync));
   if (call.verb == "put") {
     std::string value;
     if (!lode::unescape(arguments[1], value)) {
@@ -262,10 +271,10 @@ int main(int argc, char** argv) {
     std::size_t least;
     std::size_t most;
   };
-  constexpr Verb verbs[] = {{"stat", 0, 0},       {"get", 1, 1},     {"scan", 0, 2},
-                            {"verify", 0, 0},     {"put", 2, 2},     {"erase", 1, 1},
-                            {"checkpoint", 0, 0}, {"compact", 0, 0}, {"backup", 1, 1},
-                            {"dump", 0, 0},       {"load", 1, 1},    {"rebuild", 0, 1}};
+  constexpr Verb verbs[] = {
+      {"stat", 0, 0},  {"get", 1, 1},        {"scan", 0, 2},    {"verify", 0, 0}, {"put", 2, 2},
+      {"erase", 1, 1}, {"checkpoint", 0, 0}, {"compact", 0, 0}, {"backup", 1, 1}, {"dump", 0, 0},
+      {"load", 1, 1},  {"rebuild", 0, 1},    {"mark", 1, 1}};
   std::vector<std::string> words(argv + 1, argv + argc);
   Call call;
   if (words.size() > 1 && words[1] == "--u64") {

@@ -28,8 +28,7 @@ void remove_unfinished_backup(Disk& disk) {
 }  // namespace
 
 // One run of trees from all that the snapshot shows, without tombstones: nothing is below it.
-Status Engine::copy_into(const SnapshotCore& core, File& data, Root& root,
-                         BackupReport& report) const {
+Status Engine::copy_into(const SnapshotCore& core, File& data, Root& root, BackupReport& report) {
   ExtentAllocator space{root_slots};
   PagePool pool(data, 0);
   const TreeSpace target{data, space, pool};
@@ -58,8 +57,13 @@ Status Engine::copy_into(const SnapshotCore& core, File& data, Root& root,
   }
   LODE_TRY(cursor->status());
   if (builder) LODE_TRY(finish_tree());
-  if (info.trees.empty()) return {};
-  const std::string manifest = encode_manifest({info});
+  Manifest content;
+  if (!info.trees.empty()) content.runs.push_back(std::move(info));
+  for (Marker& marker : markers()) {
+    if (marker.sequence <= core.sequence.value) content.markers.push_back(std::move(marker));
+  }
+  if (content.runs.empty() && content.markers.empty()) return {};
+  const std::string manifest = encode_manifest(content);
   ExtentStream stream(data, space);
   LODE_ASSIGN(root.manifest.offset, stream.reserve(manifest.size(), page_bytes));
   LODE_TRY(stream.append(as_bytes(manifest)));
@@ -69,7 +73,7 @@ Status Engine::copy_into(const SnapshotCore& core, File& data, Root& root,
   return {};
 }
 
-Result<BackupReport> Engine::backup(const SnapshotCore& core, Disk& target) const {
+Result<BackupReport> Engine::backup(const SnapshotCore& core, Disk& target) {
   LODE_TRY(target.lock(true));
   LODE_ASSIGN(const auto names, target.list());
   for (const std::string& name : names) {

@@ -16,8 +16,9 @@ enum class OperationKind : std::uint8_t {
   erase = 1,
   erase_range = 2,  ///< key <= k < value
   erase_from = 3,   ///< key <= k
+  marker = 4,       ///< the key is its name; changes no entry
 };
-constexpr std::uint8_t last_operation_kind = 3;
+constexpr std::uint8_t last_operation_kind = 4;
 
 struct BatchOperation {
   OperationKind kind = OperationKind::put;

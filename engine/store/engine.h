@@ -64,7 +64,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   using Values = std::vector<std::optional<std::string>>;
   Result<Values> get_many(std::span<const std::string_view> keys);
   Result<Values> get_many(const State& state, std::span<const std::string_view> keys);
-  Result<BackupReport> backup(const SnapshotCore& core, Disk& target) const;
+  Result<BackupReport> backup(const SnapshotCore& core, Disk& target);
   static Result<RebuildReport> rebuild(std::shared_ptr<Disk> disk, const Options& options,
                                        bool accept_loss);
   Result<Receipt> mark(std::string_view name, Durability durability);
@@ -103,6 +103,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   struct DurableRoot {
     Root root;
     Runs runs;
+    std::vector<Marker> markers;  // up to its sequence
     std::shared_ptr<OwnedExtents> manifest;
   };
   struct Operation;
@@ -113,12 +114,15 @@ class Engine : public std::enable_shared_from_this<Engine> {
   Status remove_unfinished_creation(const std::vector<std::string>& names);
   Status load_roots();
   Result<Runs> load_runs(const Root& root,
-                         std::map<std::uint64_t, std::shared_ptr<const Tree>>& known);
+                         std::map<std::uint64_t, std::shared_ptr<const Tree>>& known,
+                         std::vector<Marker>& markers);
   Status replay();
   Status replay_frame(Sequence first, std::uint32_t commits, ConstBytes payload);
   void start_threads();
+  void count_group(std::uint64_t commits);
+  Result<std::shared_ptr<const Tree>> finish_tree(TreeBuilder& builder);
 
-  Status copy_into(const SnapshotCore& core, File& data, Root& root, BackupReport& report) const;
+  Status copy_into(const SnapshotCore& core, File& data, Root& root, BackupReport& report);
 
   // Several keys at once (get_many.cpp).
   std::vector<std::size_t> resident_values(const State& state,
@@ -140,6 +144,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   Status admit(std::uint64_t operations);
   void withdraw(std::uint64_t operations);
   Status apply(std::string_view encoded, Sequence sequence);
+  void set_marker(std::string_view name, Sequence sequence);
   Status flush_until(Sequence target, bool sync);
   Status flush_group(bool sync, const std::function<void()>& change);
   void take_role();
@@ -168,8 +173,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   Result<std::vector<std::shared_ptr<const Tree>>> merge_trees(
       const std::vector<std::shared_ptr<const Run>>& inputs, bool drop_tombstones);
   Status install(const Runs& runs, Sequence sequence, Lsn log_start, std::uint32_t log_chain,
-                 std::size_t flushed_overlays);
-  Status write_durable_root(const Runs& runs, Root root);
+                 const std::vector<Marker>& markers, std::size_t flushed_overlays);
+  Status write_durable_root(const Runs& runs, Root root, const std::vector<Marker>& markers);
   void background_thread();
   void merge_thread();
   [[nodiscard]] Runs current_runs();
@@ -203,11 +208,20 @@ class Engine : public std::enable_shared_from_this<Engine> {
   std::atomic<std::uint64_t> checkpoint_bytes_{0};
   std::atomic<std::uint64_t> merge_bytes_{0};
   std::atomic<std::uint64_t> manifest_bytes_{0};
+  std::atomic<std::uint64_t> checkpoint_requested_bytes_{0};
+  std::atomic<std::uint64_t> merge_requested_bytes_{0};
+  std::atomic<std::uint64_t> value_requested_bytes_{0};  // of large values, by both
+  std::atomic<std::uint64_t> value_bytes_{0};            // with filters
+  std::atomic<std::uint64_t> leaf_pages_{0};
+  std::atomic<std::uint64_t> inner_pages_{0};
+  std::atomic<std::uint64_t> checkpoint_barriers_{0};
+  std::atomic<std::uint64_t> merge_barriers_{0};
   std::atomic<std::uint64_t> data_barriers_{0};
   // Where the newest frozen overlay ends.
   Sequence frozen_sequence_;
   Lsn frozen_lsn_;
   std::uint32_t frozen_chain_ = 0;
+  std::vector<Marker> frozen_markers_;
 
   mutable std::mutex flush_mutex_;
   std::condition_variable flush_changed_;
@@ -231,6 +245,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   Generation edit_generation_{1};
   bool edited_ = false;  // since the last seal
   Sequence last_sequence_;
+  std::vector<Marker> markers_;  // oldest first
   std::uint64_t window_sequenced_ = 0;
   FrameBuffer filling_;
   FrameBuffer flushing_;  // of the holder of the role
@@ -242,6 +257,13 @@ class Engine : public std::enable_shared_from_this<Engine> {
   std::atomic<std::size_t> handles_{0};
   std::atomic<std::uint64_t> commits_{0};
   std::atomic<std::uint64_t> groups_{0};
+  static constexpr std::size_t group_classes = 8;  // 1, 2 to 3, 4 to 7, ... 128 and more commits
+  std::array<std::atomic<std::uint64_t>, group_classes> groups_by_size_{};
+  std::atomic<std::uint64_t> largest_group_{0};
+  std::atomic<std::uint64_t> marks_{0};
+  std::atomic<std::uint64_t> mark_memory_nanoseconds_{0};
+  std::atomic<std::uint64_t> durable_marks_{0};
+  std::atomic<std::uint64_t> mark_durable_nanoseconds_{0};
   std::atomic<std::size_t> overlay_bytes_{0};
   std::atomic<bool> spare_wanted_{false};         // a log segment, made in the background
   std::atomic<std::uint64_t> log_end_{0};         // LSN behind the last frame

@@ -41,7 +41,12 @@ Status Engine::checkpoint() {
 Status Engine::freeze() {
   {
     const std::lock_guard lock(sequencing_mutex_);
-    if (shape_->active->root() == nullptr) return {};
+    // What changes no entry (a marker, a range erase that finds nothing) is in the log all the
+    // same.
+    if (shape_->active->root() == nullptr && filling_.empty() &&
+        log_end_.load() == checkpoint_lsn_.load()) {
+      return {};
+    }
   }
   take_role();
   const Status status = flush_group(true, [this] {
@@ -52,6 +57,7 @@ Status Engine::freeze() {
     shape_ = std::move(next);
     frozen_sequence_ =
         LODE_MUTATED("checkpoint-claims-one-more") ? last_sequence_ + 1 : last_sequence_;
+    frozen_markers_ = markers_;
     overlay_bytes_.store(0, std::memory_order_relaxed);
   });
   frozen_lsn_ = log_->end_lsn();
@@ -80,11 +86,16 @@ Status Engine::flush_overlay() {
   const std::lock_guard install_lock(install_mutex_);
   Runs runs = current_runs();  // a merge may have changed them meanwhile
   if (!trees.empty()) {
-    for (const auto& tree : trees) checkpoint_bytes_ += tree->info().pages() * page_bytes;
+    for (const auto& tree : trees) {
+      checkpoint_requested_bytes_ += tree->info().payload_bytes;
+      checkpoint_bytes_ += tree->info().pages() * page_bytes;
+    }
     runs.insert(runs.begin(), std::make_shared<const Run>(Run{0, std::move(trees)}));
   }
-  LODE_TRY(install(runs, frozen_sequence_, frozen_lsn_, frozen_chain_, shape->frozen.size()));
+  LODE_TRY(install(runs, frozen_sequence_, frozen_lsn_, frozen_chain_, frozen_markers_,
+                   shape->frozen.size()));
   ++checkpoints_;
+  checkpoint_barriers_ += 2;
   return {};
 }
 
@@ -106,13 +117,13 @@ Result<std::vector<std::shared_ptr<const Tree>>> Engine::build_trees(EntryCursor
     LODE_ASSIGN(const std::string_view value, source.value());
     LODE_TRY(builder->add(source.key(), source.kind(), value));
     if (builder->bytes() < options_.tree_bytes) continue;
-    LODE_ASSIGN(auto tree, builder->finish());
+    LODE_ASSIGN(auto tree, finish_tree(*builder));
     trees.push_back(std::move(tree));
     builder.reset();
   }
   LODE_TRY(source.status());
   if (builder) {
-    LODE_ASSIGN(auto tree, builder->finish());
+    LODE_ASSIGN(auto tree, finish_tree(*builder));
     trees.push_back(std::move(tree));
   }
   return trees;
@@ -120,15 +131,17 @@ Result<std::vector<std::shared_ptr<const Tree>>> Engine::build_trees(EntryCursor
 
 // K3, K4: everything that the root names is durable before the root is written, and the root goes
 // into the slot of the older one (I7).
-Status Engine::write_durable_root(const Runs& runs, Root root) {
-  std::vector<RunInfo> infos;
-  for (const auto& run : runs) infos.push_back(info_of(*run));
+Status Engine::write_durable_root(const Runs& runs, Root root, const std::vector<Marker>& markers) {
+  Manifest content;
+  for (const auto& run : runs) content.runs.push_back(info_of(*run));
+  content.markers = markers;
   DurableRoot durable;
   durable.manifest = std::make_shared<OwnedExtents>(space_);
   durable.runs = runs;
+  durable.markers = markers;
   root.manifest = {};
-  if (!infos.empty()) {
-    const std::string manifest = encode_manifest(infos);
+  if (!content.runs.empty() || !content.markers.empty()) {
+    const std::string manifest = encode_manifest(content);
     ExtentStream stream(*data_, space_);
     LODE_ASSIGN(root.manifest.offset, stream.reserve(manifest.size(), page_bytes));
     LODE_TRY(stream.append(as_bytes(manifest)));
@@ -168,12 +181,12 @@ Status Engine::write_durable_root(const Runs& runs, Root root) {
 // that neither root needs is recycled. `flushed_overlays` of the oldest frozen overlays are in the
 // trees now.
 Status Engine::install(const Runs& runs, Sequence sequence, Lsn log_start, std::uint32_t log_chain,
-                       std::size_t flushed_overlays) {
+                       const std::vector<Marker>& markers, std::size_t flushed_overlays) {
   Root root = roots_[newest_slot_]->root;
   root.sequence = sequence;
   root.log_start = log_start;
   root.log_chain = log_chain;
-  LODE_TRY(write_durable_root(runs, root));
+  LODE_TRY(write_durable_root(runs, root, markers));
   checkpoint_lsn_.store(log_start.value);
   take_role();
   Status status = flush_group(false, [&] {
@@ -269,6 +282,7 @@ Result<std::vector<std::shared_ptr<const Tree>>> Engine::merge_trees(
     MergeCursor source(std::move(sources), drop_tombstones);
     LODE_ASSIGN(auto merged, build_trees(source));
     for (auto& tree : merged) {
+      merge_requested_bytes_ += tree->info().payload_bytes;
       merge_bytes_ += tree->info().pages() * page_bytes;
       result.push_back(std::move(tree));
     }
@@ -333,8 +347,10 @@ Result<bool> Engine::merge_once(MergeRule rule) {
   if (move_last_down) *at = std::make_shared<const Run>(Run{target + 1, (*at)->trees});
   if (!trees.empty()) now.insert(at, std::make_shared<const Run>(Run{target, std::move(trees)}));
   const Root& root = roots_[newest_slot_]->root;
-  LODE_TRY(install(now, root.sequence, root.log_start, root.log_chain, 0));
+  const std::vector<Marker> markers = roots_[newest_slot_]->markers;
+  LODE_TRY(install(now, root.sequence, root.log_start, root.log_chain, markers, 0));
   ++merges_;
+  merge_barriers_ += 2;
   return true;
 }
 

@@ -181,7 +181,10 @@ Status Engine::apply(std::string_view encoded, Sequence sequence) {
   {
     Decoder in(as_bytes(encoded));
     while (const auto operation = next_operation(in)) {
-      if (operation->kind < OperationKind::erase_range) continue;
+      if (operation->kind != OperationKind::erase_range &&
+          operation->kind != OperationKind::erase_from) {
+        continue;
+      }
       ranged = true;
       std::vector<std::string> keys;
       const auto cursor = open_cursor({shape_->active->root(), shape_});
@@ -222,6 +225,9 @@ Status Engine::apply(std::string_view encoded, Sequence sequence) {
           overlay.put(*own, EntryKind::tombstone, {}, sequence);
         }
         ++range;
+        break;
+      case OperationKind::marker:
+        set_marker(operation->key, sequence);
         break;
     }
   }
@@ -294,14 +300,15 @@ Status Engine::flush_group(bool sync, const std::function<void()>& change) {
     sealed = seal(change != nullptr);
     window_sequenced = window_sequenced_;
   }
-  const bool group = !flushing_.empty();
+  const std::uint64_t group =
+      flushing_.empty() ? 0 : flushing_.last_sequence() - flushing_.first_sequence() + 1;
   Status status = log_->write(flushing_, sync);
   flushing_.clear();
   if (!status) {
     if (!LODE_MUTATED("failed-flush-forgotten")) poison(status.error());
     if (!LODE_MUTATED("failed-flush-forgotten")) return status;
   }
-  if (group) groups_.fetch_add(1, std::memory_order_relaxed);
+  if (group > 0) count_group(group);
   log_end_.store(log_->end_lsn().value);
   if (options_.background && log_->segments().spares() == 0 && !spare_wanted_.exchange(true)) {
     const std::lock_guard lock(background_mutex_);

@@ -60,14 +60,21 @@ Result<std::shared_ptr<Engine>> Engine::open(std::shared_ptr<Disk> disk, const O
     return fail(ErrorKind::bad_input,
                 "options: log_segment_bytes >= 4096, level_ratio >= 2, window_operations >= 1");
   }
+  const auto now_microseconds = [start] {
+    return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::microseconds>(
+                                          std::chrono::steady_clock::now() - start)
+                                          .count());
+  };
   auto engine = std::make_shared<Engine>(std::move(disk), options);
   LODE_TRY(engine->open_files());
+  const std::uint64_t files_open = now_microseconds();
   LODE_TRY(engine->load_roots());
+  const std::uint64_t roots_loaded = now_microseconds();
   LODE_TRY(engine->replay());
-  engine->report_.microseconds =
-      static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::microseconds>(
-                                     std::chrono::steady_clock::now() - start)
-                                     .count());
+  engine->report_.microseconds = now_microseconds();
+  engine->report_.files_microseconds = files_open;
+  engine->report_.roots_microseconds = roots_loaded - files_open;
+  engine->report_.replay_microseconds = engine->report_.microseconds - roots_loaded;
   engine->start_threads();
   return engine;
 }
@@ -151,7 +158,7 @@ Status Engine::load_roots() {
     DurableRoot durable;
     durable.root = root;
     durable.manifest = std::make_shared<OwnedExtents>(space_);
-    auto runs = load_runs(root, known);
+    auto runs = load_runs(root, known, durable.markers);
     if (runs && root.manifest.bytes > 0) {
       const Extent extent = manifest_extent(root.manifest);
       if (space_.claim(extent)) {
@@ -175,12 +182,14 @@ Status Engine::load_roots() {
   report_.root_fallback =
       newest_slot_ != *newest || (root.generation > 1 && !slots.root[1 - newest_slot_].has_value());
   report_.root_generation = root.generation;
+  report_.trees = known.size();
   if (root.key_kind != static_cast<std::uint8_t>(options_.key_kind)) {
     return fail(ErrorKind::bad_input, std::string("the store has ") +
                                           (root.key_kind == 0 ? "byte" : "u64") +
                                           " keys, and the other kind was asked for");
   }
   log_method_ = root.log_method;
+  markers_ = roots_[newest_slot_]->markers;
   next_tree_.store(root.next_tree);
   for (const auto& other : roots_) {
     if (other) next_tree_.store(std::max(next_tree_.load(), other->root.next_tree));
@@ -196,7 +205,8 @@ Status Engine::load_roots() {
 }
 
 Result<Runs> Engine::load_runs(const Root& root,
-                               std::map<std::uint64_t, std::shared_ptr<const Tree>>& known) {
+                               std::map<std::uint64_t, std::shared_ptr<const Tree>>& known,
+                               std::vector<Marker>& markers) {
   Runs runs;
   if (root.manifest.bytes == 0) return runs;
   LODE_ASSIGN(const std::uint64_t size, data_->size());
@@ -211,9 +221,10 @@ Result<Runs> Engine::load_runs(const Root& root,
   if (crc32c(bytes) != root.manifest.checksum) {
     return fail(ErrorKind::corruption, "the manifest is damaged (checksum)");
   }
-  const auto infos = decode_manifest(bytes);
-  if (!infos) return fail(ErrorKind::corruption, "the manifest is malformed");
-  for (const RunInfo& info : *infos) {
+  auto manifest = decode_manifest(bytes);
+  if (!manifest) return fail(ErrorKind::corruption, "the manifest is malformed");
+  markers = std::move(manifest->markers);
+  for (const RunInfo& info : manifest->runs) {
     Run::Trees trees;
     for (const TreeInfo& tree : info.trees) {
       auto& entry = known[tree.number];
@@ -259,6 +270,8 @@ Status Engine::replay() {
                           }));
   report_.replayed_commits = recovered.commits;
   report_.replayed_bytes = recovered.bytes;
+  report_.replayed_frames = recovered.frames;
+  report_.dropped_frames = recovered.dropped_frames;
   report_.log_cut = recovered.cut;
   report_.cut_reason = recovered.cut_reason;
   LODE_CHECK(last_sequence_ == recovered.last_sequence, "I5: sequences have no gaps");

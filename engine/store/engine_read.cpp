@@ -1,4 +1,4 @@
-// Reading: look-ups, snapshots, verification, counters.
+// Reading: look-ups, snapshots, verification.
 #include "engine/base/check.h"
 #include "engine/store/engine.h"
 
@@ -69,46 +69,6 @@ Status Engine::verify() {
     }
   }
   return {};
-}
-
-std::map<std::string, double> Engine::statistics() {
-  const auto number = [](auto value) { return static_cast<double>(value); };
-  std::map<std::string, double> out;
-  out["commits"] = number(commits_.load());
-  out["commit_groups"] = number(groups_.load());
-  if (log_) {
-    const LogCounters& log = log_->counters();
-    out["log_requested_bytes"] = number(log.payload_bytes.load());
-    out["log_written_bytes"] = number(log.written_bytes.load());
-    out["log_barriers"] = number(log.barriers.load());
-    out["log_segments_activated"] = number(log.segments.load());
-  }
-  out["checkpoints"] = number(checkpoints_.load());
-  out["merges"] = number(merges_.load());
-  out["checkpoint_written_bytes"] = number(checkpoint_bytes_.load());
-  out["merge_written_bytes"] = number(merge_bytes_.load());
-  out["manifest_written_bytes"] = number(manifest_bytes_.load());
-  out["data_barriers"] = number(data_barriers_.load());
-  out["cache_hits"] = number(pool_->counters().hits.load() + readers_.pages_read());
-  out["cache_misses"] = number(pool_->counters().misses.load());
-  out["cache_overflows"] = number(pool_->counters().overflows.load());
-  out["data_pages_used"] = number(space_.used_pages());
-  out["data_pages_end"] = number(space_.end_page());
-  out["open_handles"] = number(handles_.load());
-  const auto core = snapshot();
-  out["sequence"] = number(core->sequence.value);
-  std::uint64_t trees = 0;
-  std::uint64_t entries = 0;
-  for (const auto& run : core->state.shape->runs) {
-    trees += run->trees.size();
-    for (const auto& tree : run->trees) entries += tree->info().entries;
-  }
-  out["runs"] = number(core->state.shape->runs.size());
-  out["trees"] = number(trees);
-  out["tree_entries"] = number(entries);
-  out["overlay_bytes"] = number(overlay_bytes_.load());
-  out["replayed_commits"] = number(report_.replayed_commits);
-  return out;
 }
 
 }  // namespace lode

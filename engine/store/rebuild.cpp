@@ -182,7 +182,7 @@ Result<RebuildReport> Engine::rebuild_trees(bool accept_loss) {
       rebuilt.push_back(std::make_shared<const Run>(run->level, std::move(trees)));
   }
   // N4: the root before stays as the other one, with the damaged trees, until the next checkpoint.
-  LODE_TRY(write_durable_root(rebuilt, roots_[newest_slot_]->root));
+  LODE_TRY(write_durable_root(rebuilt, roots_[newest_slot_]->root, roots_[newest_slot_]->markers));
   return report;
 }
 

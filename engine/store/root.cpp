@@ -44,10 +44,12 @@ Result<std::optional<Root>> decode_root(ConstBytes block) {
   if (load<std::uint64_t>(in) != root_magic) return std::nullopt;
   if (load<std::uint32_t>(in + 12) != record_checksum(in)) return std::nullopt;
   const auto version = load<std::uint32_t>(in + 8);
-  if (version != format_version || load<std::uint32_t>(in + 32) != page_bytes) {
+  if (version < oldest_format_version || version > format_version ||
+      load<std::uint32_t>(in + 32) != page_bytes) {
     return fail(ErrorKind::wrong_version,
                 "the store has format version " + std::to_string(version) + " with pages of " +
                     std::to_string(load<std::uint32_t>(in + 32)) + " bytes; this engine reads " +
+                    std::to_string(oldest_format_version) + " to " +
                     std::to_string(format_version) + " with " + std::to_string(page_bytes));
   }
   Root root;
@@ -65,21 +67,26 @@ Result<std::optional<Root>> decode_root(ConstBytes block) {
   return root;
 }
 
-std::string encode_manifest(const std::vector<RunInfo>& runs) {
+std::string encode_manifest(const Manifest& manifest) {
   std::string out;
   Encoder encoder(out);
-  encoder.varint(runs.size());
-  for (const RunInfo& run : runs) {
+  encoder.varint(manifest.runs.size());
+  for (const RunInfo& run : manifest.runs) {
     encoder.varint(run.level);
     encoder.varint(run.trees.size());
     for (const TreeInfo& tree : run.trees) tree.encode(encoder);
   }
+  encoder.varint(manifest.markers.size());
+  for (const Marker& marker : manifest.markers) {
+    encoder.text(marker.name);
+    encoder.varint(marker.sequence);
+  }
   return out;
 }
 
-std::optional<std::vector<RunInfo>> decode_manifest(ConstBytes bytes) {
+std::optional<Manifest> decode_manifest(ConstBytes bytes) {
   Decoder in(bytes);
-  std::vector<RunInfo> runs;
+  Manifest manifest;
   const std::uint64_t run_count = in.varint();
   for (std::uint64_t r = 0; r < run_count && !in.failed(); ++r) {
     RunInfo run;
@@ -91,10 +98,19 @@ std::optional<std::vector<RunInfo>> decode_manifest(ConstBytes bytes) {
       if (!tree) return std::nullopt;
       run.trees.push_back(std::move(*tree));
     }
-    runs.push_back(std::move(run));
+    manifest.runs.push_back(std::move(run));
+  }
+  // Manifests of version 2 end here.
+  const std::uint64_t marker_count = !in.failed() && in.left() == 0 ? 0 : in.varint();
+  if (marker_count > most_markers) return std::nullopt;
+  for (std::uint64_t m = 0; m < marker_count; ++m) {
+    Marker marker;
+    marker.name = in.text();
+    marker.sequence = in.varint();
+    manifest.markers.push_back(std::move(marker));
   }
   if (in.failed() || in.left() != 0) return std::nullopt;
-  return runs;
+  return manifest;
 }
 
 std::optional<std::size_t> RootSlots::newest() const {

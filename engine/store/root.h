@@ -11,15 +11,17 @@
 #include <vector>
 
 #include "engine/file/disk.h"
+#include "engine/lode.h"
 #include "engine/tree/tree.h"
 #include "engine/wal/log_segments.h"
 
 namespace lode {
 
 constexpr std::uint64_t root_magic = 0x746F6F5265646F6CU;  // "lodeRoot"
-constexpr std::uint32_t format_version = 2;
-constexpr std::uint64_t root_slots = 2;         // pages 0 and 1 of the data file
-constexpr std::size_t root_record_bytes = 128;  // in one sector: never torn
+constexpr std::uint32_t format_version = 3;
+constexpr std::uint32_t oldest_format_version = 2;  // readable: its manifests have no markers
+constexpr std::uint64_t root_slots = 2;             // pages 0 and 1 of the data file
+constexpr std::size_t root_record_bytes = 128;      // in one sector: never torn
 
 struct Root {
   std::uint64_t store_id = 0;
@@ -45,8 +47,12 @@ void encode_root(const Root& root, Bytes block);
 /// nullopt: not a valid root. An error: a valid root of another version or page size.
 [[nodiscard]] Result<std::optional<Root>> decode_root(ConstBytes block);
 
-[[nodiscard]] std::string encode_manifest(const std::vector<RunInfo>& runs);
-[[nodiscard]] std::optional<std::vector<RunInfo>> decode_manifest(ConstBytes bytes);
+struct Manifest {
+  std::vector<RunInfo> runs;
+  std::vector<Marker> markers;  ///< up to the root's sequence, oldest first
+};
+[[nodiscard]] std::string encode_manifest(const Manifest& manifest);
+[[nodiscard]] std::optional<Manifest> decode_manifest(ConstBytes bytes);
 
 /// What opening finds in the two slots.
 struct RootSlots {

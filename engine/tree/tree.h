@@ -108,6 +108,12 @@ class TreeBuilder {
   [[nodiscard]] std::uint64_t written_bytes() const {
     return pages_.written_bytes() + values_.written_bytes();
   }
+  /// Of these, large values and the filter; and the pages by kind.
+  [[nodiscard]] std::uint64_t value_written_bytes() const { return values_.written_bytes(); }
+  [[nodiscard]] std::uint64_t leaf_pages() const { return leaf_pages_; }
+  [[nodiscard]] std::uint64_t inner_pages() const { return inner_pages_; }
+  /// Bytes of large values that were to be stored.
+  [[nodiscard]] std::uint64_t value_requested_bytes() const { return value_requested_bytes_; }
 
  private:
   Status add_reference(std::size_t level, std::string_view key, const PageRef& ref);
@@ -125,6 +131,9 @@ class TreeBuilder {
   };
   std::vector<std::unique_ptr<Level>> levels_;  // 0 = leaves
   std::vector<std::uint64_t> hashes_;
+  std::uint64_t leaf_pages_ = 0;
+  std::uint64_t inner_pages_ = 0;
+  std::uint64_t value_requested_bytes_ = 0;
   std::string last_key_;
   AlignedBuffer scratch_;
 };

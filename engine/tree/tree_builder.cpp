@@ -40,6 +40,7 @@ Result<PageRef> TreeBuilder::emit(std::size_t level) {
   ref.checksum = levels_[level]->page.finish(static_cast<std::uint8_t>(level), ref.page,
                                              info_.number, scratch_.data());
   LODE_TRY(pages_.append(scratch_.bytes()));
+  ++(level == 0 ? leaf_pages_ : inner_pages_);
   return ref;
 }
 
@@ -67,6 +68,7 @@ Status TreeBuilder::add(std::string_view key, EntryKind kind, std::string_view v
   if (value.size() > max_inline_value_bytes) {
     LODE_ASSIGN(const std::uint64_t offset, values_.reserve(value.size(), value_alignment));
     LODE_TRY(values_.append(as_bytes(value)));
+    value_requested_bytes_ += value.size();
     encode_value_ref({offset, value.size(), crc32c(as_bytes(value))}, reference);
     data = as_text(ConstBytes(reference, sizeof reference));
     cell = CellKind::reference;
