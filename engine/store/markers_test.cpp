@@ -1,5 +1,6 @@
 // Checkpoint markers: where they point, what a crash leaves of them, what they cost.
-#include <functional>
+#include <atomic>
+#include <thread>
 
 #include "engine/store/batch.h"
 #include "engine/store/root.h"
@@ -179,6 +180,36 @@ TEST(Markers, after_a_crash_at_any_call_are_those_of_the_prefix_that_is_left) {
     }
   }
   EXPECT_GT(call, 40U);
+}
+
+TEST(Markers, of_a_root_are_those_up_to_its_sequence_however_many_are_made_meanwhile) {
+  const auto disk = SimDisk::make();
+  auto store = open_small(disk);
+  ASSERT_TRUE(store->mark("moving", Durability::sync));
+  std::atomic<bool> stop{false};
+  std::atomic<int> made{0};
+  std::thread writer([&] {
+    while (!stop.load() && store->mark("moving", Durability::volatile_)) ++made;
+  });
+  for (int round = 0; round < 20; ++round) {
+    const int before = made.load();
+    while (made.load() == before && !testing::Test::HasFailure()) std::this_thread::yield();
+    for (int i = 0; i < 30; ++i) {
+      EXPECT_TRUE(
+          store->put("k" + std::to_string(i), std::string(500, 'v'), Durability::volatile_));
+    }
+    EXPECT_TRUE(store->checkpoint());
+    auto crashed = open_small(disk->crashed(keep_none));
+    if (crashed == nullptr) break;
+    const Marks marks = marks_of(*crashed);
+    EXPECT_EQ(marks.size(), 1U);
+    if (marks.size() == 1) {
+      EXPECT_LE(marks[0].second, crashed->snapshot().sequence());
+    }
+    if (testing::Test::HasFailure()) break;
+  }
+  stop.store(true);
+  writer.join();
 }
 
 TEST(Markers, are_missing_from_a_manifest_of_version_2_which_is_read_all_the_same) {
