@@ -14,14 +14,13 @@ namespace assay {
 namespace {
 
 using testing::Collector;
-using testing::FreshDirectory;
 using testing::key_of;
 using testing::new_session;
 using testing::ok;
 using testing::open_store;
 using testing::read;
 
-std::unique_ptr<Store> small_store(const FreshDirectory& directory) {
+std::unique_ptr<Store> small_store(const TemporaryDirectory& directory) {
   OpenOptions options;
   options.directory = directory.path();
   options.durability = DurabilityClass::process;
@@ -30,7 +29,7 @@ std::unique_ptr<Store> small_store(const FreshDirectory& directory) {
 }
 
 TEST(LmdbMap, grows_while_readers_read) {
-  const FreshDirectory directory;
+  const TemporaryDirectory directory;
   const std::unique_ptr<Store> store = small_store(directory);
   const std::string value(2'000, 'v');
   std::atomic<bool> stop{false};
@@ -64,7 +63,7 @@ TEST(LmdbMap, grows_while_readers_read) {
 }
 
 TEST(LmdbMap, grows_for_one_transaction_larger_than_itself) {
-  const FreshDirectory directory;
+  const TemporaryDirectory directory;
   const std::unique_ptr<Store> store = small_store(directory);
   std::unique_ptr<Session> session = new_session(*store);
   const std::string value(100'000, 'v');
@@ -84,7 +83,7 @@ TEST(LmdbMap, grows_for_one_transaction_larger_than_itself) {
 }
 
 TEST(LmdbViews, stay_as_they_were_while_others_write) {
-  const FreshDirectory directory;
+  const TemporaryDirectory directory;
   OpenOptions options;
   options.directory = directory.path();
   options.durability = DurabilityClass::process;
@@ -128,7 +127,8 @@ class LmdbAppend : public ::testing::TestWithParam<KeyKind> {
     for (const std::string& key : keys) batch.push_back({Mutation::Kind::put, key, key});
     return session.apply(batch);
   }
-  static std::unique_ptr<Store> open(const FreshDirectory& directory, const std::string& append) {
+  static std::unique_ptr<Store> open(const TemporaryDirectory& directory,
+                                     const std::string& append) {
     OpenOptions options;
     options.directory = directory.path();
     options.durability = DurabilityClass::process;
@@ -143,7 +143,7 @@ INSTANTIATE_TEST_SUITE_P(Keys, LmdbAppend, ::testing::Values(KeyKind::bytes, Key
 TEST_P(LmdbAppend, appends_a_sorted_load) {
   std::map<std::string, double> pages;
   for (const std::string append : {"auto", "off"}) {
-    const FreshDirectory directory;
+    const TemporaryDirectory directory;
     const std::unique_ptr<Store> store = open(directory, append);
     EXPECT_EQ(store->effective_settings().value().at("append"), append);
     std::unique_ptr<Session> session = new_session(*store);
@@ -160,7 +160,7 @@ TEST_P(LmdbAppend, appends_a_sorted_load) {
 }
 
 TEST_P(LmdbAppend, leaves_batches_in_any_other_order_as_they_were) {
-  const FreshDirectory directory;
+  const TemporaryDirectory directory;
   const std::unique_ptr<Store> store = open(directory, "auto");
   std::unique_ptr<Session> session = new_session(*store);
   ASSERT_TRUE(ok(put_range(*session, 500, 600, true)));

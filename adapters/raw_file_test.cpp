@@ -11,7 +11,6 @@
 namespace assay {
 namespace {
 
-using testing::FreshDirectory;
 using testing::new_session;
 using testing::ok;
 using testing::open_store;
@@ -58,7 +57,7 @@ class RawFile : public ::testing::Test {
     return store_->counters().at(name);
   }
 
-  FreshDirectory directory_;
+  TemporaryDirectory directory_;
   std::unique_ptr<Store> store_;
   std::unique_ptr<Session> session_;
 };

@@ -12,28 +12,9 @@
 
 #include "adapters/registry.h"
 #include "adapters/store.h"
+#include "adapters/temporary_directory.h"
 
 namespace assay::testing {
-
-/// A new directory below the system's temporary one, removed with everything in it.
-class FreshDirectory {
- public:
-  FreshDirectory() {
-    std::string name = (std::filesystem::temp_directory_path() / "assay-store-XXXXXX").string();
-    ASSAY_CHECK(::mkdtemp(name.data()) != nullptr, "no temporary directory");
-    path_ = name;
-  }
-  ~FreshDirectory() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  FreshDirectory(const FreshDirectory&) = delete;
-  FreshDirectory& operator=(const FreshDirectory&) = delete;
-  [[nodiscard]] const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 /// The n-th key: 8 big-endian bytes, or text that sorts by n.
 inline std::string key_of(KeyKind kind, std::uint64_t n) {

@@ -10,8 +10,6 @@
 namespace assay {
 namespace {
 
-using testing::FreshDirectory;
-
 TEST(DurabilityNames, read_back_as_they_are_written) {
   for (const char* name : {"volatile", "process", "power-prefix", "power-last", "power"}) {
     const Result<DurabilityClass> parsed = parse_durability(name);
@@ -66,7 +64,7 @@ TEST(ResolvedSettings, take_a_choice_in_any_case_of_letters_and_keep_the_stores_
 }
 
 TEST(DirectoryFootprint, counts_regular_files_below_a_directory) {
-  const FreshDirectory directory;
+  const TemporaryDirectory directory;
   std::filesystem::create_directory(directory.path() + "/sub");
   std::ofstream(directory.path() + "/a") << std::string(1'000, 'a');
   std::ofstream(directory.path() + "/sub/b") << std::string(5'000, 'b');

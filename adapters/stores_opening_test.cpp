@@ -12,7 +12,6 @@
 namespace assay {
 namespace {
 
-using testing::FreshDirectory;
 using testing::key_of;
 using testing::new_session;
 using testing::ok;
@@ -25,7 +24,7 @@ std::vector<std::string> stores_with_files() {
   return names;
 }
 
-OpenOptions options_for(const FreshDirectory& directory, DurabilityClass durability) {
+OpenOptions options_for(const TemporaryDirectory& directory, DurabilityClass durability) {
   OpenOptions options;
   options.directory = directory.path();
   options.durability = durability;
@@ -45,7 +44,7 @@ std::string refusal(const std::string& store, const OpenOptions& options, ErrorK
 }
 
 Settings effective(const std::string& store, DurabilityClass durability, Settings given = {}) {
-  const FreshDirectory directory;
+  const TemporaryDirectory directory;
   OpenOptions options = options_for(directory, durability);
   options.settings = std::move(given);
   const std::unique_ptr<Store> opened = open_store(store, options);
@@ -141,7 +140,7 @@ TEST(StoreSettings, read_back_what_rocksdb_made_of_them) {
 // The file was made with another segment size and is opened with another method than asked before:
 // what is read back is what the files and handles say, not what this opening asks for.
 TEST(StoreSettings, are_read_back_from_raw_files_handles_and_files) {
-  const FreshDirectory directory;
+  const TemporaryDirectory directory;
   OpenOptions options = options_for(directory, kPower);
   options.settings = {
       {"method", "fdatasync"}, {"segment_bytes", "65536"}, {"prepare_bytes", "131072"}};
@@ -171,7 +170,7 @@ TEST(StoreSettings, are_read_back_from_the_open_lode) {
 }
 
 TEST(StoreSettings, give_lmdb_read_ahead_only_where_the_data_fit_in_memory) {
-  const FreshDirectory directory;
+  const TemporaryDirectory directory;
   OpenOptions options = options_for(directory, kProcess);
   options.expected_bytes = options.memory_bytes + 1;
   const std::unique_ptr<Store> store = open_store("lmdb", options);
@@ -181,7 +180,7 @@ TEST(StoreSettings, give_lmdb_read_ahead_only_where_the_data_fit_in_memory) {
 }
 
 TEST(StoreSettings, that_do_not_exist_name_the_nearest_one) {
-  const FreshDirectory directory;
+  const TemporaryDirectory directory;
   OpenOptions options = options_for(directory, kPower);
   options.settings = {{"synchronus", "full"}};
   EXPECT_NE(refusal("sqlite", options, ErrorKind::bad_input).find("did you mean \"synchronous\"?"),
@@ -233,7 +232,7 @@ std::string test_name(const ::testing::TestParamInfo<std::string>& tested) {
 INSTANTIATE_TEST_SUITE_P(Stores, Opening, ::testing::ValuesIn(stores_with_files()), test_name);
 
 TEST_P(Opening, refuses_an_empty_directory_when_nothing_may_be_created) {
-  const FreshDirectory directory;
+  const TemporaryDirectory directory;
   OpenOptions options = options_for(directory, kProcess);
   options.create = false;
   const std::string message = refusal(GetParam(), options, ErrorKind::bad_input);
@@ -242,7 +241,7 @@ TEST_P(Opening, refuses_an_empty_directory_when_nothing_may_be_created) {
 }
 
 TEST_P(Opening, refuses_what_is_no_directory) {
-  const FreshDirectory directory;
+  const TemporaryDirectory directory;
   OpenOptions options = options_for(directory, kProcess);
   options.directory = directory.path() + "/missing";
   EXPECT_NE(refusal(GetParam(), options, ErrorKind::bad_input).find("missing"), std::string::npos);
@@ -251,7 +250,7 @@ TEST_P(Opening, refuses_what_is_no_directory) {
 }
 
 TEST_P(Opening, refuses_the_directory_of_another_store) {
-  const FreshDirectory directory;
+  const TemporaryDirectory directory;
   const std::string other = GetParam() == "sqlite" ? "lmdb" : "sqlite";
   const OpenOptions options = options_for(directory, kProcess);
   const std::unique_ptr<Store> store = open_store(other, options);
@@ -261,7 +260,7 @@ TEST_P(Opening, refuses_the_directory_of_another_store) {
 }
 
 TEST_P(Opening, refuses_a_file_of_somebody_else) {
-  const FreshDirectory directory;
+  const TemporaryDirectory directory;
   const OpenOptions options = options_for(directory, kProcess);
   const std::string path = directory.path() + "/" + std::string(main_file(GetParam()));
   std::ofstream(path) << std::string(100'000, 'x');
@@ -272,7 +271,7 @@ TEST_P(Opening, refuses_a_file_of_somebody_else) {
 }
 
 TEST_P(Opening, finds_its_store_again_without_creating) {
-  const FreshDirectory directory;
+  const TemporaryDirectory directory;
   OpenOptions options = options_for(directory, kProcess);
   std::unique_ptr<Store> store = open_store(GetParam(), options);
   EXPECT_TRUE(ok(new_session(*store)->put("k", "v")));
@@ -284,7 +283,7 @@ TEST_P(Opening, finds_its_store_again_without_creating) {
 }
 
 TEST_P(Opening, refuses_to_close_under_a_session) {
-  const FreshDirectory directory;
+  const TemporaryDirectory directory;
   const std::unique_ptr<Store> store = open_store(GetParam(), options_for(directory, kProcess));
   std::unique_ptr<Session> session = new_session(*store);
   EXPECT_FALSE(store->close());
@@ -293,7 +292,7 @@ TEST_P(Opening, refuses_to_close_under_a_session) {
 }
 
 TEST_P(Opening, refuses_a_u64_key_of_another_length) {
-  const FreshDirectory directory;
+  const TemporaryDirectory directory;
   OpenOptions options = options_for(directory, kProcess);
   options.key_kind = KeyKind::u64;
   const std::unique_ptr<Store> store = open_store(GetParam(), options);
@@ -330,7 +329,7 @@ class FileSizeLimit {
 // had acknowledged must be there afterwards.
 TEST_P(Opening, reports_a_file_that_cannot_grow_and_keeps_what_it_acknowledged) {
   constexpr std::uint64_t kTries = 200;
-  const FreshDirectory directory;
+  const TemporaryDirectory directory;
   OpenOptions options = options_for(directory, kProcess);
   options.memory_bytes = 64 << 20;  // so that RocksDB's log outgrows the limit before a flush
   const std::string value(20'000, 'v');
@@ -365,7 +364,7 @@ TEST_P(Opening, reports_a_file_that_cannot_grow_and_keeps_what_it_acknowledged) 
 
 TEST(SecondOpening, is_refused_where_a_store_allows_one_process) {
   for (const std::string name : {"rocksdb", "raw-file"}) {
-    const FreshDirectory directory;
+    const TemporaryDirectory directory;
     const OpenOptions options = options_for(directory, kProcess);
     const std::unique_ptr<Store> store = open_store(name, options);
     const std::string message = refusal(name, options, ErrorKind::store);
@@ -377,7 +376,7 @@ TEST(SecondOpening, is_refused_where_a_store_allows_one_process) {
 TEST(KeyKinds, are_fixed_when_a_store_with_native_integers_is_created) {
   for (const std::string name : {"sqlite", "lmdb"}) {
     for (const KeyKind kind : {KeyKind::bytes, KeyKind::u64}) {
-      const FreshDirectory directory;
+      const TemporaryDirectory directory;
       OpenOptions options = options_for(directory, kProcess);
       options.key_kind = kind;
       const std::unique_ptr<Store> store = open_store(name, options);
@@ -390,7 +389,7 @@ TEST(KeyKinds, are_fixed_when_a_store_with_native_integers_is_created) {
 }
 
 TEST(SqliteExclusive, allows_one_session_and_says_so) {
-  const FreshDirectory directory;
+  const TemporaryDirectory directory;
   OpenOptions options = options_for(directory, kProcess);
   options.settings = {{"locking_mode", "exclusive"}};
   const std::unique_ptr<Store> store = open_store("sqlite", options);

@@ -14,7 +14,6 @@ namespace {
 
 using testing::Collector;
 using testing::Entries;
-using testing::FreshDirectory;
 using testing::key_of;
 using testing::new_session;
 using testing::ok;
@@ -97,7 +96,7 @@ class EveryStore : public ::testing::TestWithParam<Case> {
     ASSERT_TRUE(ok(session_->put(key(n), value)));
   }
 
-  FreshDirectory directory_;
+  TemporaryDirectory directory_;
   Settings settings_;
   std::unique_ptr<Store> store_;
   std::unique_ptr<Session> session_;

@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "adapters/temporary_directory.h"
 #include "plots/figure.h"
 #include "plots/style.h"
 
@@ -46,12 +47,8 @@ FigureSet two_arms() {
 
 class Figures : public ::testing::Test {
  protected:
-  Figures() {
-    std::string pattern = (fs::temp_directory_path() / "assay-plots-XXXXXX").string();
-    directory_ = ::mkdtemp(pattern.data());
-  }
-  ~Figures() override { fs::remove_all(directory_); }
-  fs::path directory_;
+  const TemporaryDirectory own_;
+  const fs::path directory_{own_.path()};
 };
 
 TEST_F(Figures, leave_source_data_and_both_pictures_and_nothing_else) {

@@ -1,5 +1,6 @@
 // Digests of streams: what was executed, against what the sources say.
 #include "workloads/stream_digest.h"
+#include "adapters/temporary_directory.h"
 
 #include <gtest/gtest.h>
 
@@ -134,9 +135,8 @@ TEST(ExecutedStream, differs_as_soon_as_one_operation_does) {
 }
 
 TEST(ExecutedStream, of_a_trace_is_covered_too) {
-  std::string folder = (std::filesystem::temp_directory_path() / "assay-digest-XXXXXX").string();
-  ASSERT_NE(::mkdtemp(folder.data()), nullptr);
-  const std::string path = folder + "/ops.trace";
+  const TemporaryDirectory folder;
+  const std::string path = folder.file("ops.trace");
   std::ofstream(path) << "1 update 00 10\n2 read \"beta\" 0\n3 scan 01 0 7\n4 update 01 900\n";
   const auto workload = parse_workload(
       "name = \"t\"\n[keys]\ncount = 30\nkind = \"bytes\"\n[[phases]]\nkind = \"load\"\n"
@@ -151,7 +151,6 @@ TEST(ExecutedStream, of_a_trace_is_covered_too) {
     operations += expected.operations;
   }
   EXPECT_EQ(operations, 4U);
-  std::filesystem::remove_all(folder);
 }
 
 }  // namespace

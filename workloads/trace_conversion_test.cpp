@@ -9,6 +9,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "adapters/temporary_directory.h"
 #include "workloads/memory_session.h"
 #include "workloads/model.h"
 #include "workloads/stream.h"
@@ -27,12 +28,6 @@ std::string text_of(const std::string& path) {
 
 class TraceConversion : public ::testing::Test {
  protected:
-  TraceConversion() {
-    folder_ = (fs::temp_directory_path() / "assay-conversion-XXXXXX").string();
-    ASSAY_CHECK(::mkdtemp(folder_.data()) != nullptr, "no temporary directory");
-  }
-  ~TraceConversion() override { fs::remove_all(folder_); }
-
   /// Runs the awk program of the README that reads `name`, over the sample of that name.
   std::string convert(const std::string& name) {
     const std::string readme = text_of(ASSAY_WORKLOADS_SOURCE "/README.md");
@@ -91,7 +86,8 @@ class TraceConversion : public ::testing::Test {
     EXPECT_GT(check->entries, 0U);
   }
 
-  std::string folder_;
+  const TemporaryDirectory own_;
+  const std::string folder_ = own_.path();
 };
 
 TEST_F(TraceConversion, takes_what_rocksdbs_trace_analyzer_prints) {

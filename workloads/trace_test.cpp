@@ -7,6 +7,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "adapters/temporary_directory.h"
 #include "workloads/memory_session.h"
 #include "workloads/model.h"
 #include "workloads/trace.h"
@@ -19,12 +20,6 @@ constexpr std::uint64_t kSeed = 3;
 
 class Trace : public ::testing::Test {
  protected:
-  Trace() {
-    std::string name = (std::filesystem::temp_directory_path() / "assay-trace-XXXXXX").string();
-    folder_ = ::mkdtemp(name.data());
-  }
-  ~Trace() override { std::filesystem::remove_all(folder_); }
-
   void write(const std::string& text) { std::ofstream(folder_ + "/ops.trace") << text; }
   Result<Workload> declare(const std::string& phase = "", const std::string& roles = "") {
     return parse_workload(
@@ -42,7 +37,8 @@ class Trace : public ::testing::Test {
     return at == std::string::npos ? message : message.erase(at, folder_.size() + 1);
   }
 
-  std::string folder_;
+  const TemporaryDirectory own_;
+  const std::string folder_ = own_.path();
 };
 
 constexpr const char* kOperations = R"(# captured somewhere

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "adapters/conformance/testdata/flawed_store.h"
-#include "adapters/plugin/temporary_directory.h"
+#include "adapters/temporary_directory.h"
 
 namespace assay {
 namespace {

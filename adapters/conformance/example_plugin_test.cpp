@@ -11,7 +11,7 @@
 
 #include "adapters/conformance/conformance.h"
 #include "adapters/plugin/plugin_loader.h"
-#include "adapters/plugin/temporary_directory.h"
+#include "adapters/temporary_directory.h"
 
 namespace assay {
 namespace {

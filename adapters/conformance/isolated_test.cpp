@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "adapters/plugin/plugin_loader.h"
-#include "adapters/plugin/temporary_directory.h"
+#include "adapters/temporary_directory.h"
 
 namespace assay {
 namespace {

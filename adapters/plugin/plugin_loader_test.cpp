@@ -6,7 +6,7 @@
 #include <fstream>
 #include <string>
 
-#include "adapters/plugin/temporary_directory.h"
+#include "adapters/temporary_directory.h"
 
 namespace assay {
 namespace {

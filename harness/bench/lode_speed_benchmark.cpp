@@ -25,6 +25,7 @@
 #include <fmt/format.h>
 
 #include "adapters/registry.h"
+#include "adapters/temporary_directory.h"
 
 namespace assay {
 namespace {
@@ -118,29 +119,10 @@ double median(std::vector<double> values) {
   return values.empty() ? 0 : values[values.size() / 2];
 }
 
-/// A directory of its own, gone with the object.
-class Scratch {
- public:
-  explicit Scratch(const fs::path& below) {
-    std::string name = (below / "lode-speed-XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) {
-      check_failed(__FILE__, __LINE__, "mkdtemp", "no directory below " + below.string());
-    }
-    path_ = name;
-  }
-  ~Scratch() { fs::remove_all(path_); }
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
-  [[nodiscard]] std::string path() const { return path_.string(); }
-
- private:
-  fs::path path_;
-};
-
 /// One open store.
 struct Rig {
   std::string name;
-  std::unique_ptr<Scratch> scratch;
+  std::unique_ptr<TemporaryDirectory> scratch;
   std::unique_ptr<Store> store;
   std::vector<double> rates;
 
@@ -165,7 +147,7 @@ std::unique_ptr<Rig> open_rig(const Plan& plan, const std::string& name, Durabil
                               std::uint64_t entries) {
   auto rig = std::make_unique<Rig>();
   rig->name = name;
-  rig->scratch = std::make_unique<Scratch>(plan.directory);
+  rig->scratch = std::make_unique<TemporaryDirectory>(plan.directory.string());
   const Driver* const driver = take(find_driver(name));
   rig->store = take(driver->open(options_for(plan, rig->scratch->path(), durability, entries)));
   return rig;
@@ -429,14 +411,14 @@ void reopen_row(const Plan& plan) {
   for (const std::string& name : plan.stores) {
     auto rig = std::make_unique<Rig>();
     rig->name = name;
-    rig->scratch = std::make_unique<Scratch>(plan.directory);
+    rig->scratch = std::make_unique<TemporaryDirectory>(plan.directory.string());
     rigs.push_back(std::move(rig));
   }
   Plan few = plan;
   few.rounds = std::min(plan.rounds, 3);
   take_turns(few, rigs, [&](Rig& rig, int round) {
     if (round == 0) return 0.0;
-    rig.scratch = std::make_unique<Scratch>(plan.directory);
+    rig.scratch = std::make_unique<TemporaryDirectory>(plan.directory.string());
     const pid_t child = ::fork();
     if (child == 0) {
       const auto store = open_in(rig);

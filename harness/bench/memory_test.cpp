@@ -9,6 +9,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "adapters/temporary_directory.h"
 #include "harness/trial/trial.h"
 
 namespace assay {
@@ -24,14 +25,6 @@ std::uint64_t peak_bytes(int who) {
 
 class Memory : public ::testing::Test {
  protected:
-  Memory() {
-    root_ = (fs::temp_directory_path() / "assay-memory-XXXXXX").string();
-    ASSAY_CHECK(::mkdtemp(root_.data()) != nullptr, "no temporary directory");
-  }
-  ~Memory() override {
-    std::error_code ignored;
-    fs::remove_all(root_, ignored);
-  }
   /// Runs a trial over null and returns the peak of this process and the largest child together.
   std::uint64_t peak_of(const std::string& keys, const std::string& phases) {
     const Result<Workload> workload =
@@ -53,7 +46,8 @@ class Memory : public ::testing::Test {
   }
 
   static constexpr std::uint64_t kMost = std::uint64_t{64} << 20;
-  std::string root_;
+  const TemporaryDirectory own_;
+  const std::string root_ = own_.path();
 };
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)

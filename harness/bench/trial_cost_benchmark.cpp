@@ -17,31 +17,13 @@
 #include <benchmark/benchmark.h>
 #include <nlohmann/json.hpp>
 
+#include "adapters/temporary_directory.h"
 #include "harness/trial/trial.h"
 
 namespace assay {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// A new directory that goes away with everything in it.
-class Root {
- public:
-  Root() {
-    path_ = (fs::temp_directory_path() / "assay-trial-cost-XXXXXX").string();
-    ASSAY_CHECK(::mkdtemp(path_.data()) != nullptr, "no temporary directory");
-  }
-  ~Root() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  Root(const Root&) = delete;
-  Root& operator=(const Root&) = delete;
-  [[nodiscard]] const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 /// Runs a program to its end, with its output thrown away.
 void run_program(benchmark::State& state, const char* program, const char* argument) {
@@ -69,7 +51,7 @@ void fork_exec_assay_help(benchmark::State& state) {
 BENCHMARK(fork_exec_assay_help)->Unit(benchmark::kMillisecond)->UseRealTime();
 
 void trial_over_null(benchmark::State& state) {
-  const Root root;
+  const TemporaryDirectory root;
   const Result<Workload> workload = parse_workload(
       "name = \"nothing\"\n[keys]\ncount = 100_000_000\n[[phases]]\nkind = \"run\"\n"
       "operations = 1\n[[phases.roles]]\nmix = { read = 1 }\n",

@@ -193,13 +193,14 @@ TEST_F(BadInput, an_empty_name_and_a_seed_that_wraps_round_are_refused) {
 }
 
 TEST_F(BadInput, an_output_file_that_cannot_be_written_does_not_hide_the_verdict) {
+  std::ofstream(directory_ / "taken") << "a file";  // so that nobody can write below it
   const Finished run = assay(
       "compare --stores lmdb --workload durable-put --trials 2 --no-a-a --no-report --root bench "
       "--durability process --foreign-cpus-max 0 --steal-share-max 0 "
       "--set workload.keys.count=100 --set "
-      "workload.phases.run.duration_ms=20 --google-benchmark-json /nonexistent/x.json");
+      "workload.phases.run.duration_ms=20 --google-benchmark-json taken/x.json");
   EXPECT_EQ(run.status, 7) << run.err;
-  EXPECT_NE(run.err.find("/nonexistent/x.json"), std::string::npos) << run.err;
+  EXPECT_NE(run.err.find("taken/x.json"), std::string::npos) << run.err;
   EXPECT_NE(run.out.find("lmdb reaches"), std::string::npos) << run.out;
 }
 

@@ -10,6 +10,8 @@
 
 #include <gtest/gtest.h>
 
+#include "adapters/temporary_directory.h"
+
 namespace assay::end_to_end {
 
 /// What a finished command left: exit status (128 + signal when it was killed), and its output.
@@ -34,13 +36,6 @@ inline void write_file(const std::filesystem::path& path, const std::string& tex
 /// A test with a directory of its own, in which commands run; removed afterwards.
 class EndToEnd : public ::testing::Test {
  protected:
-  void SetUp() override {
-    std::string name = (std::filesystem::temp_directory_path() / "assay-e2e-XXXXXX").string();
-    ASSERT_NE(::mkdtemp(name.data()), nullptr);
-    directory_ = name;
-  }
-  void TearDown() override { std::filesystem::remove_all(directory_); }
-
   /// Runs a shell line in the test's directory; "assay" in it is the built command.
   Finished shell(const std::string& line) const {
     const std::string out = (directory_ / ".stdout").string();
@@ -54,7 +49,8 @@ class EndToEnd : public ::testing::Test {
   }
   Finished assay(const std::string& arguments) const { return shell("assay " + arguments); }
 
-  std::filesystem::path directory_;
+  const TemporaryDirectory own_;
+  const std::filesystem::path directory_{own_.path()};
 
  private:
   static std::string quoted(const std::string& text) {

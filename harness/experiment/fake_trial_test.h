@@ -11,6 +11,7 @@
 
 #include <gtest/gtest.h>
 
+#include "adapters/temporary_directory.h"
 #include "harness/experiment/runner.h"
 
 namespace assay {
@@ -126,13 +127,7 @@ inline nlohmann::json fake_raw(double throughput_per_s, const std::string& store
 /// A fresh folder, fake stores and fake trials for one test.
 class FakeRun : public ::testing::Test {
  protected:
-  void SetUp() override {
-    std::string pattern = (std::filesystem::temp_directory_path() / "assay-run-XXXXXX").string();
-    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
-    folder_ = pattern;
-    write(folder_ + "/tiny.toml", std::string(kFakeWorkload));
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
+  void SetUp() override { write(folder_ + "/tiny.toml", std::string(kFakeWorkload)); }
 
   static void write(const std::string& path, const std::string& text) {
     std::filesystem::create_directories(std::filesystem::path(path).parent_path());
@@ -199,7 +194,8 @@ class FakeRun : public ::testing::Test {
     return run_experiment(plan, request, services(), stop_, silent);
   }
 
-  std::string folder_;
+  const TemporaryDirectory own_;
+  const std::string folder_ = own_.path();
   FakeStores stores_;
   std::atomic<bool> stop_{false};
   std::vector<std::string> started_;

@@ -1,4 +1,5 @@
 #include "harness/ledger/durable_file.h"
+#include "adapters/temporary_directory.h"
 
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -16,19 +17,14 @@ namespace {
 
 class DurableFile : public ::testing::Test {
  protected:
-  void SetUp() override {
-    std::string pattern = (std::filesystem::temp_directory_path() / "assay-file-XXXXXX").string();
-    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
-    folder_ = pattern;
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
   [[nodiscard]] std::string path(const std::string& name) const { return folder_ + "/" + name; }
   [[nodiscard]] std::size_t entries() const {
     return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator(folder_),
                                                   std::filesystem::directory_iterator()));
   }
 
-  std::string folder_;
+  const TemporaryDirectory own_;
+  const std::string folder_ = own_.path();
 };
 
 TEST_F(DurableFile, holds_what_was_written_and_leaves_no_temporary) {

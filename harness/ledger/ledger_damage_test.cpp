@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "adapters/temporary_directory.h"
 #include "harness/ledger/durable_file.h"
 #include "harness/ledger/ledger.h"
 
@@ -17,10 +18,6 @@ class DamagedLedger : public ::testing::Test {
   static constexpr std::size_t kRecords = 4;
 
   void SetUp() override {
-    std::string pattern = (std::filesystem::temp_directory_path() / "assay-damage-XXXXXX").string();
-    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
-    folder_ = pattern;
-    path_ = folder_ + "/ledger.jsonl";
     auto writer = LedgerWriter::open(path_);
     ASSERT_TRUE(writer);
     for (std::size_t i = 0; i < kRecords; ++i) {
@@ -34,15 +31,15 @@ class DamagedLedger : public ::testing::Test {
       at = end;
     }
   }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
 
   [[nodiscard]] std::string damage_of(const std::string& text) const {
     const auto contents = parse_ledger(text, "L");
     return contents ? "" : contents.error().message();
   }
 
-  std::string folder_;
-  std::string path_;
+  const TemporaryDirectory own_;
+  const std::string folder_ = own_.path();
+  const std::string path_ = own_.file("ledger.jsonl");
   std::string text_;
   std::string head_;
   std::vector<std::string> lines_;

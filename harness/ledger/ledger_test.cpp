@@ -11,6 +11,7 @@
 
 #include <gtest/gtest.h>
 
+#include "adapters/temporary_directory.h"
 #include "harness/ledger/durable_file.h"
 #include "harness/provenance/sha256.h"
 
@@ -19,16 +20,9 @@ namespace {
 
 class Ledger : public ::testing::Test {
  protected:
-  void SetUp() override {
-    std::string pattern = (std::filesystem::temp_directory_path() / "assay-ledger-XXXXXX").string();
-    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
-    folder_ = pattern;
-    path_ = folder_ + "/ledger.jsonl";
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
-  std::string folder_;
-  std::string path_;
+  const TemporaryDirectory own_;
+  const std::string folder_ = own_.path();
+  const std::string path_ = own_.file("ledger.jsonl");
 };
 
 // FIPS 180-2, appendix B.1 and B.2.

@@ -1,6 +1,7 @@
 // Linked with the hooks: the calls of this program first, then those that the stores' shared
 // libraries make.
 #include "harness/measure/barriers.h"
+#include "adapters/temporary_directory.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -13,7 +14,6 @@
 #include <gtest/gtest.h>
 
 #include "adapters/registry.h"
-#include "harness/measure/temporary_directory_test.h"
 
 namespace assay {
 namespace {

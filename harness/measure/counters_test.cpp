@@ -9,11 +9,11 @@
 
 #include <gtest/gtest.h>
 
+#include "adapters/temporary_directory.h"
 #include "harness/measure/barriers.h"
 #include "harness/measure/block_device.h"
 #include "harness/measure/kernel_file.h"
 #include "harness/measure/process_counters.h"
-#include "harness/measure/temporary_directory_test.h"
 
 namespace assay {
 namespace {

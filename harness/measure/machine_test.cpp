@@ -10,11 +10,11 @@
 
 #include <gtest/gtest.h>
 
+#include "adapters/temporary_directory.h"
 #include "harness/measure/flush_plausibility.h"
 #include "harness/measure/pinning.h"
 #include "harness/measure/residency.h"
 #include "harness/measure/system_snapshot.h"
-#include "harness/measure/temporary_directory_test.h"
 
 namespace assay {
 namespace {

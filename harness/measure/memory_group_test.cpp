@@ -1,4 +1,5 @@
 #include "harness/measure/memory_group.h"
+#include "adapters/temporary_directory.h"
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -11,8 +12,6 @@
 #include <string>
 
 #include <gtest/gtest.h>
-
-#include "harness/measure/temporary_directory_test.h"
 
 namespace assay {
 namespace {

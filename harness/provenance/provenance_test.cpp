@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "adapters/temporary_directory.h"
 #include "harness/provenance/sha256.h"
 
 namespace assay {
@@ -17,13 +18,6 @@ using nlohmann::json;
 /// A machine made of files.
 class FakeMachine : public ::testing::Test {
  protected:
-  void SetUp() override {
-    std::string pattern = (fs::temp_directory_path() / "assay-machine-XXXXXX").string();
-    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
-    root_ = pattern;
-  }
-  void TearDown() override { fs::remove_all(root_); }
-
   void put(const std::string& path, const std::string& text) const {
     fs::create_directories(fs::path(root_ + path).parent_path());
     std::ofstream(root_ + path) << text;
@@ -66,7 +60,8 @@ class FakeMachine : public ::testing::Test {
     return collect_provenance({root_ + "/not/there/yet", {"assay", "run"}, root_, "8:2"});
   }
 
-  std::string root_;
+  const TemporaryDirectory own_;
+  const std::string root_ = own_.path();
 };
 
 TEST_F(FakeMachine, is_described_by_its_files) {

@@ -259,15 +259,4 @@ Made write(const Shape& shape, const std::string& directory) {
   return made;
 }
 
-TemporaryDirectory::TemporaryDirectory() {
-  std::string pattern = (fs::temp_directory_path() / "assay-report-XXXXXX").string();
-  const char* made = ::mkdtemp(pattern.data());
-  path_ = made == nullptr ? std::string() : std::string(made);
-}
-
-TemporaryDirectory::~TemporaryDirectory() {
-  std::error_code ignored;
-  if (!path_.empty()) fs::remove_all(path_, ignored);
-}
-
 }  // namespace assay::report::fixture

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "adapters/temporary_directory.h"
+
 namespace assay::report::fixture {
 
 struct ArmShape {
@@ -38,18 +40,5 @@ struct Made {
 };
 /// Writes DIRECTORY/ledger.jsonl and DIRECTORY/trials/.
 [[nodiscard]] Made write(const Shape& shape, const std::string& directory);
-
-/// A fresh temporary directory, removed with everything in it.
-class TemporaryDirectory {
- public:
-  TemporaryDirectory();
-  ~TemporaryDirectory();
-  TemporaryDirectory(const TemporaryDirectory&) = delete;
-  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
-  [[nodiscard]] const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 }  // namespace assay::report::fixture

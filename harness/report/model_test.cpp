@@ -29,7 +29,7 @@ class LoadReport : public ::testing::Test {
   void rewrite(const std::string& path, const std::string& bytes) {
     std::ofstream(path, std::ios::binary) << bytes;
   }
-  fixture::TemporaryDirectory directory_;
+  TemporaryDirectory directory_;
   fixture::Shape shape_ = fixture::five_rows();
   fixture::Made made_;
 };
@@ -112,7 +112,7 @@ TEST_F(LoadReport, says_when_no_verdict_is_there_yet) {
 }
 
 TEST(FindLedger, takes_a_file_or_its_directory) {
-  const fixture::TemporaryDirectory directory;
+  const TemporaryDirectory directory;
   fixture::Shape shape = fixture::five_rows();
   shape.trials = 2;
   const fixture::Made made = fixture::write(shape, directory.path());

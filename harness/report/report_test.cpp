@@ -39,7 +39,7 @@ ReportModel model_of(const fixture::Shape& shape, const std::string& directory) 
 class Report : public ::testing::Test {
  protected:
   Report() { shape_.trials = 4; }
-  fixture::TemporaryDirectory directory_;
+  TemporaryDirectory directory_;
   fixture::Shape shape_ = fixture::five_rows();
 };
 

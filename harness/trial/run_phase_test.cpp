@@ -11,6 +11,7 @@
 #include <mutex>
 #include <string>
 
+#include "adapters/temporary_directory.h"
 #include "harness/trial/load_phase.h"
 #include "workloads/model.h"
 
@@ -179,9 +180,8 @@ TEST(RunningAPhase, in_windows_adds_the_windows_up) {
 }
 
 TEST(RunningAPhase, of_a_trace_that_goes_away_is_an_error_and_not_a_short_phase) {
-  std::string folder = (std::filesystem::temp_directory_path() / "assay-run-phase-XXXXXX").string();
-  ASSERT_NE(::mkdtemp(folder.data()), nullptr);
-  const std::string path = folder + "/ops.trace";
+  const TemporaryDirectory folder;
+  const std::string path = folder.file("ops.trace");
   std::ofstream(path) << "1 update 00 10\n2 update 01 10\n";
   const Result<Workload> workload = parse_workload(
       "name = \"small\"\n[keys]\ncount = 300\nkind = \"bytes\"\nbytes = 8\n[values]\nbytes = 24\n"
@@ -189,7 +189,7 @@ TEST(RunningAPhase, of_a_trace_that_goes_away_is_an_error_and_not_a_short_phase)
           path + "\"\n[[phases.roles]]\nname = \"replay\"\n",
       "small.toml");
   ASSERT_TRUE(workload) << workload.error().message();
-  std::filesystem::remove_all(folder);
+  std::filesystem::remove(path);
   MapStore store;
   RunPhase phase(store, *workload, kSeed, 0);
   ASSERT_TRUE(phase.start());

@@ -10,6 +10,7 @@
 #include <fstream>
 #include <thread>
 
+#include "adapters/temporary_directory.h"
 #include "harness/measure/pinning.h"
 #include "harness/trial/cache_policy.h"
 #include "harness/trial/child_process.h"
@@ -24,12 +25,6 @@ using nlohmann::json;
 
 class Trial : public ::testing::Test {
  protected:
-  Trial() {
-    std::string name = (fs::temp_directory_path() / "assay-trial-test-XXXXXX").string();
-    root_ = ::mkdtemp(name.data());
-  }
-  ~Trial() override { fs::remove_all(root_); }
-
   TrialRequest request(const std::string& store, const std::string& phases,
                        const std::string& keys = "count = 500") {
     const Result<Workload> workload = parse_workload(
@@ -58,7 +53,8 @@ class Trial : public ::testing::Test {
       ADD_FAILURE() << "left behind: " << entry.path();
   }
 
-  std::string root_;
+  const TemporaryDirectory own_;
+  const std::string root_ = own_.path();
   std::atomic<bool> stop_{false};
 };
 
@@ -101,12 +97,26 @@ TEST_F(Trial, over_the_null_store_gives_every_figure_and_leaves_nothing) {
   EXPECT_EQ(run_phase.at("executed"), json::array({300}));
   EXPECT_EQ(run_phase.at("failed"), 0);
   EXPECT_GT(run_phase.at("throughput_per_s"), 0.0);
-  for (const char* pointer :
-       {"/wall_ns", "/io/requested_write_bytes", "/io/device_write_bytes", "/io/device_flushes",
-        "/barriers/fsync", "/barriers/fdatasync", "/barriers/dsync_writes", "/barriers/syncfs",
-        "/cpu/user_ns", "/cpu/system_ns", "/cpu/foreign_ns", "/cpu/foreign_user_ns", "/faults/minor", "/faults/major",
-        "/context_switches/voluntary", "/rss/peak_bytes", "/rss/final_bytes", "/warm_up/operations",
-        "/cache/resident_fraction", "/trend/p"})
+  for (const char* pointer : {"/wall_ns",
+                              "/io/requested_write_bytes",
+                              "/io/device_write_bytes",
+                              "/io/device_flushes",
+                              "/barriers/fsync",
+                              "/barriers/fdatasync",
+                              "/barriers/dsync_writes",
+                              "/barriers/syncfs",
+                              "/cpu/user_ns",
+                              "/cpu/system_ns",
+                              "/cpu/foreign_ns",
+                              "/cpu/foreign_user_ns",
+                              "/faults/minor",
+                              "/faults/major",
+                              "/context_switches/voluntary",
+                              "/rss/peak_bytes",
+                              "/rss/final_bytes",
+                              "/warm_up/operations",
+                              "/cache/resident_fraction",
+                              "/trend/p"})
     expect_figure(run_phase, pointer);
   std::uint64_t count = 0;
   std::uint64_t buckets = 0;

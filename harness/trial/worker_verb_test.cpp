@@ -4,14 +4,15 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "adapters/temporary_directory.h"
 #include "harness/trial/trial.h"
 
 namespace assay {
 namespace {
 
 TEST(WorkerVerb, of_the_built_command_runs_a_trial) {
-  std::string root = (std::filesystem::temp_directory_path() / "assay-verb-test-XXXXXX").string();
-  ASSERT_NE(::mkdtemp(root.data()), nullptr);
+  const TemporaryDirectory own;
+  const std::string& root = own.path();
   const Result<Workload> workload = parse_workload(
       "name = \"small\"\n[keys]\ncount = 200\n[[phases]]\nkind = \"load\"\n"
       "[[phases]]\nkind = \"run\"\noperations = 100\n"
@@ -30,7 +31,6 @@ TEST(WorkerVerb, of_the_built_command_runs_a_trial) {
   ASSERT_TRUE(record) << record.error().message();
   EXPECT_EQ(record->at("status"), "ok") << record->at("reason");
   EXPECT_TRUE(record->at("validation").at("ok"));
-  std::filesystem::remove_all(root);
 }
 
 }  // namespace
