@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "engine/base/crc32c.h"
+#include "engine/base/mutation.h"
 #include "engine/file/real_disk.h"
 #include "engine/store/engine.h"
 #include "engine/store/new_store.h"
@@ -92,7 +93,7 @@ Result<BackupReport> Engine::backup(const SnapshotCore& core, Disk& target) {
       make_store(target, root, options_.log_method, options_.log_segment_bytes,
                  [&](File& data, Root& filled) { return copy_into(core, data, filled, report); });
   if (made) return report;
-  remove_unfinished_backup(target);
+  if (!LODE_MUTATED("failed-backup-left-behind")) remove_unfinished_backup(target);
   return std::unexpected(Error(made.error()).in("backup to " + target.name()));
 }
 

@@ -44,7 +44,7 @@ Status Engine::freeze() {
     // What changes no entry (a marker, a range erase that finds nothing) is in the log all the
     // same.
     if (shape_->active->root() == nullptr && filling_.empty() &&
-        log_end_.load() == checkpoint_lsn_.load()) {
+        (log_end_.load() == checkpoint_lsn_.load() || LODE_MUTATED("log-without-entries-kept"))) {
       return {};
     }
   }
@@ -92,7 +92,8 @@ Status Engine::flush_overlay() {
     }
     runs.insert(runs.begin(), std::make_shared<const Run>(Run{0, std::move(trees)}));
   }
-  LODE_TRY(install(runs, frozen_sequence_, frozen_lsn_, frozen_chain_, frozen_markers_,
+  LODE_TRY(install(runs, frozen_sequence_, frozen_lsn_, frozen_chain_,
+                   LODE_MUTATED("markers-of-now-in-the-root") ? markers() : frozen_markers_,
                    shape->frozen.size()));
   ++checkpoints_;
   checkpoint_barriers_ += 2;
