@@ -43,8 +43,8 @@ Status Engine::freeze() {
     const std::lock_guard lock(sequencing_mutex_);
     // What changes no entry (a marker, a range erase that finds nothing) is in the log all the
     // same.
-    if (shape_->active->root() == nullptr && filling_.empty() &&
-        (log_end_.load() == checkpoint_lsn_.load() || LODE_MUTATED("log-without-entries-kept"))) {
+    if (shape_->active->root() == nullptr &&
+        (last_sequence_ == frozen_sequence_ || LODE_MUTATED("log-without-entries-kept"))) {
       return {};
     }
   }

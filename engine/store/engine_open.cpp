@@ -190,6 +190,7 @@ Status Engine::load_roots() {
   }
   log_method_ = root.log_method;
   markers_ = roots_[newest_slot_]->markers;
+  frozen_sequence_ = root.sequence;
   next_tree_.store(root.next_tree);
   for (const auto& other : roots_) {
     if (other) next_tree_.store(std::max(next_tree_.load(), other->root.next_tree));
