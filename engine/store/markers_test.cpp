@@ -196,10 +196,10 @@ TEST(Markers, of_a_root_are_those_up_to_its_sequence_however_many_are_made_meanw
   std::thread writer([&] {
     while (!stop.load() && store->mark("moving", Durability::volatile_)) ++made;
   });
-  for (int round = 0; round < 10; ++round) {
+  for (int round = 0; round < 4; ++round) {
     const int before = made.load();
     while (made.load() == before && !testing::Test::HasFailure()) std::this_thread::yield();
-    for (int i = 0; i < 200; ++i) {  // enough for the checkpoint to take a while
+    for (int i = 0; i < 120; ++i) {  // enough for the checkpoint to take a while
       EXPECT_TRUE(
           store->put("k" + std::to_string(i), std::string(3000, 'v'), Durability::volatile_));
     }
