@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <charconv>
@@ -21,8 +22,6 @@
 
 namespace assay {
 namespace {
-
-constexpr std::string_view kMark = "assay-";
 
 std::vector<std::string_view> words_of(std::string_view text, char separator) {
   std::vector<std::string_view> words;
@@ -90,15 +89,23 @@ void remove_group(const std::string& directory) {
   }
 }
 
+/// How the names of our groups begin. A process number says who made one only among processes that
+/// are numbered alike.
+std::string mark_of_this_namespace() {
+  struct stat numbering{};
+  if (::stat("/proc/self/ns/pid", &numbering) != 0) numbering.st_ino = 0;
+  return fmt::format("assay-{}-", numbering.st_ino);
+}
+
 /// Groups whose maker is gone. One that still has processes is refused by the kernel.
-void remove_stale_groups(const std::string& parent) {
+void remove_stale_groups(const std::string& parent, const std::string& mark) {
   std::error_code code;
   for (const auto& entry : std::filesystem::directory_iterator(parent, code)) {
     const std::string name = entry.path().filename();
-    if (!name.starts_with(kMark)) continue;
+    if (!name.starts_with(mark)) continue;
     int pid = 0;
     const char* const end = name.data() + name.size();
-    const auto [rest, error] = std::from_chars(name.data() + kMark.size(), end, pid);
+    const auto [rest, error] = std::from_chars(name.data() + mark.size(), end, pid);
     if (error != std::errc() || rest == end || *rest != '-' || pid <= 0) continue;
     if (::kill(pid, 0) != 0 && errno == ESRCH) ::rmdir(entry.path().c_str());
   }
@@ -116,9 +123,27 @@ Result<MemoryGroupPlace> find_memory_group(std::string_view mountinfo, std::stri
     if (mount->root != "/" && below.starts_with(mount->root))
       below.remove_prefix(mount->root.size());
     if (below == "/") below = {};
-    return MemoryGroupPlace{fmt::format("{}{}", mount->point, below), version};
+    return MemoryGroupPlace{fmt::format("{}{}", mount->point, below), version,
+                            std::string(mount->point)};
   }
   return fail(ErrorKind::environment, "no control group of memory is mounted here");
+}
+
+Result<MemoryGroupPlace> place_for_new_groups(const MemoryGroupPlace& own) {
+  if (own.version == 1) return own;
+  MemoryGroupPlace place = own;
+  for (;;) {
+    const std::string given = read_kernel_line(place.directory + "/cgroup.subtree_control");
+    const std::vector<std::string_view> controllers = words_of(given, ' ');
+    if (std::ranges::find(controllers, "memory") != controllers.end()) return place;
+    if (place.directory.size() <= place.top.size()) break;
+    place.directory = std::filesystem::path(place.directory).parent_path();
+  }
+  return fail(
+      Error(ErrorKind::environment,
+            "no control group from this process's own upwards hands on the memory controller")
+          .at(own.directory)
+          .hint("under systemd: systemd-run --scope (or --user --scope) assay ..."));
 }
 
 Result<MemoryGroup> MemoryGroup::make(std::uint64_t limit_bytes) {
@@ -126,26 +151,22 @@ Result<MemoryGroup> MemoryGroup::make(std::uint64_t limit_bytes) {
   if (!mountinfo) return fail(mountinfo.error());
   const Result<std::string> cgroup = read_kernel_file("/proc/self/cgroup");
   if (!cgroup) return fail(cgroup.error());
-  const Result<MemoryGroupPlace> place = find_memory_group(*mountinfo, *cgroup);
+  const Result<MemoryGroupPlace> own = find_memory_group(*mountinfo, *cgroup);
+  if (!own) return fail(own.error());
+  const Result<MemoryGroupPlace> place = place_for_new_groups(*own);
   if (!place) return fail(place.error());
   return make(*place, limit_bytes);
 }
 
 Result<MemoryGroup> MemoryGroup::make(const MemoryGroupPlace& place, std::uint64_t limit_bytes) {
   static std::atomic<unsigned> count{0};
-  remove_stale_groups(place.directory);
-  if (place.version == 2) {
-    const std::string control = place.directory + "/cgroup.subtree_control";
-    const Result<std::string> given = read_kernel_file(control);
-    if (!given) return fail(given.error());
-    if (given->find("memory") == std::string::npos)
-      ASSAY_TRY(write_kernel_file(control, "+memory"));
-  }
-  const std::string directory = fmt::format("{}/{}{}-{}", place.directory, kMark, ::getpid(),
+  const std::string mark = mark_of_this_namespace();
+  remove_stale_groups(place.directory, mark);
+  const std::string directory = fmt::format("{}/{}{}-{}", place.directory, mark, ::getpid(),
                                             count.fetch_add(1, std::memory_order_relaxed));
   if (::mkdir(directory.c_str(), 0755) != 0)
     return fail(system_error("cannot make a control group", errno).at(directory));
-  MemoryGroup group(MemoryGroupPlace{directory, place.version});
+  MemoryGroup group(MemoryGroupPlace{directory, place.version, place.top});
   const std::string limit = std::to_string(limit_bytes);
   if (place.version == 1) {
     ASSAY_TRY(write_kernel_file(directory + "/memory.limit_in_bytes", limit));

@@ -2,10 +2,12 @@
 // that they fill included. So a store that keeps its pages in a cache of its own and one that maps
 // its files get the same.
 //
-// The group is made below the one that this process is in, named after this process, and removed
-// with the object; what a killed process has left behind is removed by the next one. Works with
-// both versions of the kernel's interface where the user may make groups; elsewhere make() says why
-// not. One thread uses an object.
+// The group is named after this process and removed with the object; what a killed process has left
+// behind is removed by the next one. With the first version of the kernel's interface it is made
+// below the group that this process is in. The second one allows no groups beside processes, so it
+// is made below the nearest group above that already hands the memory controller to its children
+// (on a system under systemd the slice of the user). Nothing of a group that is not ours is
+// changed; where the user may not make groups, make() says so. One thread uses an object.
 #pragma once
 
 #include <cstdint>
@@ -20,6 +22,7 @@ namespace assay {
 struct MemoryGroupPlace {
   std::string directory;
   int version = 0;  ///< 1 or 2
+  std::string top;  ///< of the hierarchy, as far as it is seen here
   bool operator==(const MemoryGroupPlace&) const = default;
 };
 
@@ -27,6 +30,9 @@ struct MemoryGroupPlace {
 /// memory controller is mounted.
 [[nodiscard]] Result<MemoryGroupPlace> find_memory_group(std::string_view mountinfo,
                                                          std::string_view cgroup);
+
+/// The nearest group from `own` upwards below which a group with a memory limit can be made.
+[[nodiscard]] Result<MemoryGroupPlace> place_for_new_groups(const MemoryGroupPlace& own);
 
 struct MemoryGroupFigures {
   std::uint64_t limit_bytes = 0;
@@ -39,7 +45,7 @@ class MemoryGroup {
  public:
   /// A group below this process's own.
   [[nodiscard]] static Result<MemoryGroup> make(std::uint64_t limit_bytes);
-  /// A group below `place`.
+  /// A group below `place`, which place_for_new_groups() gave.
   [[nodiscard]] static Result<MemoryGroup> make(const MemoryGroupPlace& place,
                                                 std::uint64_t limit_bytes);
   MemoryGroup(MemoryGroup&& other) noexcept;

@@ -25,21 +25,22 @@ TEST(MemoryGroupPlace, is_found_with_the_first_interface) {
                          "35 31 0:32 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n"
                          "41 31 0:38 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n",
                          "5:cpu:/a\n4:memory:/service/one\n0::/\n"),
-      (MemoryGroupPlace{"/sys/fs/cgroup/memory/service/one", 1}));
+      (MemoryGroupPlace{"/sys/fs/cgroup/memory/service/one", 1, "/sys/fs/cgroup/memory"}));
 }
 
 TEST(MemoryGroupPlace, is_found_with_the_second_interface) {
   const char* const mounts = "30 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw,nsdelegate\n";
   EXPECT_EQ(*find_memory_group(mounts, "0::/user.slice/x.scope\n"),
-            (MemoryGroupPlace{"/sys/fs/cgroup/user.slice/x.scope", 2}));
-  EXPECT_EQ(*find_memory_group(mounts, "0::/\n"), (MemoryGroupPlace{"/sys/fs/cgroup", 2}));
+            (MemoryGroupPlace{"/sys/fs/cgroup/user.slice/x.scope", 2, "/sys/fs/cgroup"}));
+  EXPECT_EQ(*find_memory_group(mounts, "0::/\n"),
+            (MemoryGroupPlace{"/sys/fs/cgroup", 2, "/sys/fs/cgroup"}));
 }
 
 TEST(MemoryGroupPlace, in_a_container_is_below_the_part_that_is_mounted) {
   EXPECT_EQ(*find_memory_group(
                 "35 31 0:32 /docker/ab /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n",
                 "4:memory:/docker/ab\n"),
-            (MemoryGroupPlace{"/sys/fs/cgroup/memory", 1}));
+            (MemoryGroupPlace{"/sys/fs/cgroup/memory", 1, "/sys/fs/cgroup/memory"}));
 }
 
 TEST(MemoryGroupPlace, that_is_not_there_is_said) {
@@ -47,6 +48,28 @@ TEST(MemoryGroupPlace, that_is_not_there_is_said) {
       "32 31 0:29 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n", "5:cpu:/a\n");
   ASSERT_FALSE(none);
   EXPECT_EQ(none.error().kind(), ErrorKind::environment);
+}
+
+// The second interface allows no groups beside processes: under systemd a session's own group hands
+// nothing on, the user's slice above it does.
+TEST(MemoryGroupPlace, for_new_groups_is_the_nearest_above_that_hands_the_controller_on) {
+  const TemporaryDirectory top;
+  std::filesystem::create_directories(top.file("user/session"));
+  const auto hands_on = [&](const std::string& group, const std::string& controllers) {
+    std::ofstream(top.path() + group + "/cgroup.subtree_control") << controllers << "\n";
+  };
+  hands_on("", "cpuset cpu io memory pids");
+  hands_on("/user", "memory pids");
+  hands_on("/user/session", "");
+  const MemoryGroupPlace own{top.file("user/session"), 2, top.path()};
+  EXPECT_EQ(place_for_new_groups(own)->directory, top.file("user"));
+  hands_on("/user", "memory_like pids");
+  EXPECT_EQ(place_for_new_groups(own)->directory, top.path());
+  hands_on("", "cpu");
+  const Result<MemoryGroupPlace> none = place_for_new_groups(own);
+  ASSERT_FALSE(none);
+  EXPECT_NE(none.error().message().find("systemd-run"), std::string::npos);
+  EXPECT_EQ(place_for_new_groups({"/x", 1, "/"})->directory, "/x");
 }
 
 /// The status of a child that joins the group and then does `what`.
@@ -107,8 +130,10 @@ TEST(MemoryGroup, is_gone_with_its_object_and_a_stale_one_with_the_next) {
     const pid_t child = ::fork();
     if (child == 0) ::_exit(0);
     ::waitpid(child, nullptr, 0);
-    stale =
-        std::filesystem::path(directory).parent_path() / ("assay-" + std::to_string(child) + "-0");
+    const std::filesystem::path made(directory);
+    const std::string name = made.filename();
+    const std::string mark = name.substr(0, name.find('-', name.find('-') + 1) + 1);
+    stale = made.parent_path() / (mark + std::to_string(child) + "-0");
     std::filesystem::create_directory(stale);
   }
   EXPECT_FALSE(std::filesystem::exists(directory));
@@ -119,7 +144,8 @@ TEST(MemoryGroup, is_gone_with_its_object_and_a_stale_one_with_the_next) {
 TEST(MemoryGroup, below_a_directory_that_is_no_group_is_an_error_with_its_path) {
   const TemporaryDirectory directory;
   for (const int version : {1, 2}) {
-    const Result<MemoryGroup> group = MemoryGroup::make({directory.path(), version}, kMiB);
+    const Result<MemoryGroup> group =
+        MemoryGroup::make({directory.path(), version, directory.path()}, kMiB);
     ASSERT_FALSE(group);
     EXPECT_NE(group.error().message().find(directory.path()), std::string::npos);
   }

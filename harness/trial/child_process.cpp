@@ -154,13 +154,14 @@ class PosixChild final : public ChildProcess {
     if (!reaped_) child_.wait(code);
     reaped_ = true;
     const int status = child_.native_exit_code();
-    crashed_ = WIFSIGNALED(status) && is_own_fault(WTERMSIG(status));
+    crashed_ =
+        WIFSIGNALED(status) ? is_own_fault(WTERMSIG(status)) : !is_own_exit(WEXITSTATUS(status));
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return {};
     std::string how = WIFSIGNALED(status)
                           ? fmt::format("killed by signal {} ({})", WTERMSIG(status),
                                         ::strsignal(WTERMSIG(status)))
                           : fmt::format("exit status {}", WEXITSTATUS(status));
-    if (WIFEXITED(status) && WEXITSTATUS(status) == kNotStarted)
+    if (WIFEXITED(status) && WEXITSTATUS(status) == ChildExit::not_started)
       how = "the parent died before the child began";
     const std::string last = last_log_line();
     if (!last.empty()) how += fmt::format("; last line of its log: {}", last);
@@ -174,12 +175,15 @@ class PosixChild final : public ChildProcess {
   [[nodiscard]] bool crashed() const override { return crashed_; }
   [[nodiscard]] pid_t pid() const override { return pid_; }
 
-  static constexpr int kNotStarted = 120;
-
  private:
   static bool is_own_fault(int signal) {
     return signal == SIGSEGV || signal == SIGABRT || signal == SIGBUS || signal == SIGFPE ||
            signal == SIGILL;
+  }
+
+  static bool is_own_exit(int status) {
+    return status == ChildExit::not_started || status == ChildExit::no_request ||
+           status == ChildExit::outcome_unwritten;
   }
 
   bool crashed_ = false;
@@ -215,7 +219,7 @@ Result<std::unique_ptr<ChildProcess>> ChildProcess::start(const std::string& bin
     sigset_t none;  // a mask of the parent's thread must not keep SIGTERM from the child
     sigemptyset(&none);
     ::sigprocmask(SIG_SETMASK, &none, nullptr);
-    if (::getppid() != parent) ::_exit(PosixChild::kNotStarted);  // it died before the line above
+    if (::getppid() != parent) ::_exit(ChildExit::not_started);  // it died before the line above
   };
   std::error_code code;
   bp::child child(

@@ -16,6 +16,14 @@
 
 namespace assay {
 
+/// How a child of ours ends when it cannot do what it was made for. A store that calls exit() ends
+/// in another way.
+struct ChildExit {
+  static constexpr int not_started = 120;        ///< the parent died meanwhile
+  static constexpr int no_request = 121;         ///< the request cannot be read
+  static constexpr int outcome_unwritten = 122;  ///< the outcome cannot be written: a full disk
+};
+
 class ChildProcess {
  public:
   enum class Event { line, ended, nothing };
@@ -38,8 +46,8 @@ class ChildProcess {
   /// Waits for the end. Empty when the child returned 0, else a sentence: how it died and the last
   /// line it left in the log.
   virtual std::string wait() = 0;
-  /// After wait(): the child died by a fault of its own (a segmentation fault, an abort, ...), not
-  /// by a signal that comes from outside.
+  /// After wait(): the child ended by itself, by a fault (a segmentation fault, an abort, ...) or
+  /// by an exit that is none of ChildExit, and not by a signal that comes from outside.
   [[nodiscard]] virtual bool crashed() const = 0;
   [[nodiscard]] virtual pid_t pid() const = 0;
 };

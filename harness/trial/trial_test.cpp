@@ -405,11 +405,14 @@ TEST_F(Trial, disqualifies_a_store_that_crashes) {
   expect_clean();
 }
 
-TEST_F(Trial, is_void_when_its_child_ends_without_a_fault_of_its_own) {
+TEST_F(Trial, disqualifies_a_store_that_ends_its_process) {
   TrialRequest asked = request("crashing", kLoad + kRun);
   asked.arm.store = ASSAY_TEST_CRASHING_STORE;
   asked.arm.settings = {{"crash_in", "put"}, {"crash_after", "20"}, {"crash_how", "exit"}};
-  EXPECT_EQ(run(asked).at("status"), "void");
+  const json record = run(asked);
+  EXPECT_EQ(record.at("status"), "disqualified");
+  const std::string reason = record.at("reason");
+  EXPECT_NE(reason.find("exit status 3"), std::string::npos) << reason;
   expect_clean();
 }
 

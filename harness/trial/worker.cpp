@@ -18,6 +18,7 @@
 #include "harness/measure/memory_group.h"
 #include "harness/measure/pinning.h"
 #include "harness/trial/cache_policy.h"
+#include "harness/trial/child_process.h"
 #include "harness/trial/cpu_pins.h"
 #include "harness/trial/load_phase.h"
 #include "harness/trial/phase_meters.h"
@@ -324,7 +325,7 @@ int worker_main(const std::string& request_path) {
   const Result<WorkerRequest> request = read_request();
   if (!request) {
     fmt::print(stderr, "assay worker: {}\n", request.error().message());
-    return 2;
+    return ChildExit::no_request;
   }
   {
     Worker worker(*request, outcome, parent);
@@ -346,7 +347,7 @@ int worker_main(const std::string& request_path) {
   const Status written = hand_over_file(request->outcome_path, outcome.dump());
   if (!written) {
     fmt::print(stderr, "assay worker: {}\n", written.error().message());
-    return 1;
+    return ChildExit::outcome_unwritten;
   }
   return 0;
 }
