@@ -25,8 +25,9 @@ struct SqlitePragmas {
 };
 
 [[nodiscard]] std::vector<Setting> sqlite_settings(DurabilityClass durability);
+/// `open` says what "auto" comes to: the memory budget and the data expected in it.
 [[nodiscard]] Result<SqlitePragmas> sqlite_pragmas(const Settings& settings,
-                                                   std::uint64_t memory_bytes);
+                                                   const OpenOptions& open);
 
 /// Makes a new connection what `pragmas` says; an error when SQLite does not go along.
 [[nodiscard]] Status sqlite_configure(SqliteConnection& connection, const SqlitePragmas& pragmas);

@@ -474,7 +474,7 @@ class SqliteDriver final : public Driver {
   Status check_settings(const OpenOptions& options, std::uint32_t sessions) const override {
     const Result<Settings> settings = resolve_settings(*this, options.durability, options.settings);
     if (!settings) return std::unexpected(settings.error());
-    const Result<SqlitePragmas> pragmas = sqlite_pragmas(*settings, options.memory_bytes);
+    const Result<SqlitePragmas> pragmas = sqlite_pragmas(*settings, options);
     if (!pragmas) return std::unexpected(pragmas.error());
     if (pragmas->locking_mode != "exclusive") return {};
     return require_reach(kName, "locking_mode", pragmas->locking_mode, 1, sessions);
@@ -484,7 +484,7 @@ class SqliteDriver final : public Driver {
 Result<std::unique_ptr<Store>> SqliteDriver::open(const OpenOptions& options) const {
   const Result<Settings> settings = resolve_settings(*this, options.durability, options.settings);
   if (!settings) return std::unexpected(settings.error());
-  Result<SqlitePragmas> pragmas = sqlite_pragmas(*settings, options.memory_bytes);
+  Result<SqlitePragmas> pragmas = sqlite_pragmas(*settings, options);
   if (!pragmas) return std::unexpected(pragmas.error());
   const Result<bool> there = find_store(kName, options);
   if (!there) return std::unexpected(there.error());

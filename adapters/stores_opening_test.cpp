@@ -70,8 +70,29 @@ TEST(DurabilityClasses, set_sqlites_pragmas) {
     EXPECT_EQ(settings.at("journal_mode"), "wal") << to_string(durability);
     EXPECT_EQ(settings.at("wal_autocheckpoint_pages"), "1000");
     EXPECT_EQ(settings.at("cache_kib"), "2000");  // the least, with a budget of 8 MiB
-    EXPECT_GT(std::stoull(settings.at("mmap_bytes")), std::uint64_t{1} << 30);
+    EXPECT_EQ(settings.at("mmap_bytes"), std::to_string(7 << 20));
   }
+}
+
+// A mapping is charged to the memory budget page by page; one of more than the budget holds makes
+// the kernel drop and read the same pages over and over.
+TEST(SqliteMapping, is_given_up_where_the_file_outgrows_the_memory_budget) {
+  const auto mapped = [](std::uint64_t expected_bytes, Settings given = {}) {
+    const TemporaryDirectory directory;
+    OpenOptions options = options_for(directory, DurabilityClass::process);
+    options.expected_bytes = expected_bytes;
+    options.settings = std::move(given);
+    const std::unique_ptr<Store> store = open_store("sqlite", options);
+    const Result<Settings> settings = store->effective_settings();
+    return settings ? settings->at("mmap_bytes") : settings.error().message();
+  };
+  const std::string all_but_one_cache = std::to_string(7 << 20);  // of a budget of 8 MiB
+  EXPECT_EQ(mapped(1 << 20), all_but_one_cache);
+  EXPECT_EQ(mapped(4 << 20), all_but_one_cache);
+  EXPECT_EQ(mapped(5 << 20), "0");  // 7.5 MiB with the room that splits of pages leave
+  EXPECT_EQ(mapped(std::uint64_t{1} << 30), "0");
+  EXPECT_EQ(mapped(UINT64_MAX), "0");
+  EXPECT_EQ(mapped(std::uint64_t{1} << 30, {{"mmap_bytes", "65536"}}), "65536");
 }
 
 TEST(DurabilityClasses, set_lmdbs_flags) {
