@@ -1,4 +1,4 @@
-// assay plot: every figure again, from the ledger and the raw records alone.
+// assay plot: the figures again, from the ledger and those raw records that are there.
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -61,7 +61,9 @@ Result<ExitStatus> plot(const PlotOptions& options) {
 
 void add_plot(CLI::App& app, Invocation& invocation) {
   auto options = std::make_shared<PlotOptions>();
-  CLI::App* verb = app.add_subcommand("plot", "Draw every figure again from a ledger alone");
+  CLI::App* verb = app.add_subcommand("plot",
+                                      "Draw the figures again: latency curves and time series "
+                                      "from the raw records, all others from the ledger");
   verb->add_option("ledger", options->ledger,
                    "a ledger.jsonl, its directory, or the name of an experiment")
       ->required();

@@ -91,6 +91,8 @@ plots::Arm arm_of(const ReportModel& model, const Row& row) {
   std::map<std::string, LatencyCounts> merged;
   for (const Trial& trial : model.trials) {
     if (trial.arm != row.arm || trial.status != "ok") continue;
+    // A curve of some of the trials would pass for one of all.
+    if (trial.raw_missing) return arm;
     trials.push_back(&trial);
     for (const auto& [operation, counts] : trial.latencies) {
       for (const auto& [latency, count] : counts) merged[operation][latency] += count;

@@ -18,15 +18,17 @@ json number(const Quantity& quantity) {
 std::string json_report(const ReportModel& model) {
   json trials = json::array();
   for (const Trial& trial : model.trials) {
-    trials.push_back({{"arm", trial.arm},
-                      {"index", trial.index},
-                      {"seed", trial.seed},
-                      {"status", trial.status},
-                      {"reason", trial.reason},
-                      {"started", trial.started},
-                      {"raw", {{"path", trial.raw_path}, {"sha256", trial.raw_sha256}}},
-                      {"wall_ns", number(trial.wall_ns)},
-                      {"throughput_per_s", number(trial.throughput_per_s)}});
+    trials.push_back(
+        {{"arm", trial.arm},
+         {"index", trial.index},
+         {"seed", trial.seed},
+         {"status", trial.status},
+         {"reason", trial.reason},
+         {"started", trial.started},
+         {"raw",
+          {{"path", trial.raw_path}, {"sha256", trial.raw_sha256}, {"missing", trial.raw_missing}}},
+         {"wall_ns", number(trial.wall_ns)},
+         {"throughput_per_s", number(trial.throughput_per_s)}});
   }
   const json report{{"schema", 1},
                     {"ledger", model.ledger_path},

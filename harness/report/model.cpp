@@ -50,8 +50,6 @@ Error no_such_verdict(const std::vector<LedgerRecord>& lines, const std::string&
   return error;
 }
 
-/// A raw path is relative to the tree that the ledger is in: its own directory for an exploratory
-/// run, the root above ledgers/NAME/ for a registered one, else where the user stands.
 /// The ledger by its last folders, as ledgers/demo/ledger.jsonl: a page must be the same bytes
 /// wherever the tree stands and from wherever it is made.
 std::string path_in_tree(const std::string& ledger_path) {
@@ -61,16 +59,32 @@ std::string path_in_tree(const std::string& ledger_path) {
   return (folder.parent_path().filename() / folder.filename() / whole.filename()).string();
 }
 
-std::string find_raw(const std::string& ledger_path, const std::string& raw_path) {
+/// The root above ledgers/NAME/ for a registered run, else the ledger's own folder.
+fs::path root_of_raws(const fs::path& ledger_folder) {
+  const fs::path above = ledger_folder.parent_path();
+  return above.filename() == "ledgers" ? above.parent_path() : ledger_folder;
+}
+
+/// A raw path is relative to the tree that the ledger is in: its own directory for an exploratory
+/// run, the root above ledgers/NAME/ for a registered one, else where the user stands.
+/// Where the record is, or where it belongs when it is nowhere.
+fs::path place_of_raw(const std::string& ledger_path, const std::string& raw_path) {
   const fs::path raw(raw_path);
   std::error_code ignored;
-  const fs::path folder = fs::absolute(ledger_path, ignored).parent_path();
+  const fs::path folder = fs::absolute(ledger_path, ignored).lexically_normal().parent_path();
   const fs::path candidates[] = {folder / raw, folder.parent_path() / raw,
                                  folder.parent_path().parent_path() / raw, raw};
   for (const fs::path& candidate : candidates) {
-    if (fs::is_regular_file(candidate, ignored)) return candidate.lexically_normal().string();
+    if (fs::is_regular_file(candidate, ignored)) return candidate.lexically_normal();
   }
-  return {};
+  return (root_of_raws(folder) / raw).lexically_normal();
+}
+
+/// As the user named the ledger: from where they stand, or from the root.
+std::string as_named(const fs::path& place, const std::string& ledger_path) {
+  std::error_code ignored;
+  if (fs::path(ledger_path).is_absolute() || place.is_relative()) return place.string();
+  return place.lexically_proximate(fs::current_path(ignored)).string();
 }
 
 Result<Trial> read_trial(const std::string& ledger_path, const json& body, ReportModel& model) {
@@ -86,26 +100,29 @@ Result<Trial> read_trial(const std::string& ledger_path, const json& body, Repor
   trial.started = body.value("started", "");
   trial.raw_path = body.at("raw").at("path").get<std::string>();
   trial.raw_sha256 = body.at("raw").at("sha256").get<std::string>();
-  const std::string path = find_raw(ledger_path, trial.raw_path);
-  if (path.empty()) {
-    return fail(Error(ErrorKind::ledger, "the raw record of a trial is missing")
-                    .at(trial.raw_path)
-                    .hint("raw records belong beside the ledger that names them"));
+  const fs::path path = place_of_raw(ledger_path, trial.raw_path);
+  if (model.result_directory.empty()) {
+    model.result_directory = path.parent_path().parent_path().string();
   }
-  const Result<std::string> bytes = read_whole_file(path);
+  std::error_code ignored;
+  if (!fs::is_regular_file(path, ignored)) {
+    trial.raw_missing = true;
+    read_raw_record(body, model.measured_phase, trial);
+    return trial;
+  }
+  const Result<std::string> bytes = read_whole_file(path.string());
   if (!bytes) return fail(bytes.error());
   if (const std::string found = sha256_hex(*bytes); found != trial.raw_sha256) {
     return fail(Error(ErrorKind::ledger, "the raw record was changed after it was recorded")
-                    .at(path)
+                    .at(as_named(path, ledger_path))
                     .hint(fmt::format("SHA-256 is {:.12}, the ledger holds {:.12}", found,
                                       trial.raw_sha256)));
   }
   const json raw = json::parse(*bytes, nullptr, false);
-  if (!raw.is_object()) return fail(Error(ErrorKind::ledger, "no JSON object").at(path));
-  read_raw_record(raw, model.measured_phase, trial);
-  if (model.result_directory.empty()) {
-    model.result_directory = fs::path(path).parent_path().parent_path().string();
+  if (!raw.is_object()) {
+    return fail(Error(ErrorKind::ledger, "no JSON object").at(as_named(path, ledger_path)));
   }
+  read_raw_record(raw, model.measured_phase, trial);
   return trial;
 }
 
@@ -158,6 +175,9 @@ Result<ReportModel> assemble(const std::vector<LedgerRecord>& lines, std::size_t
   if (model.result_directory.empty()) {
     model.result_directory = fs::path(path).parent_path().string();
   }
+  if (const std::string missing = missing_raws_text(model); !missing.empty()) {
+    model.warnings.push_back(missing);
+  }
   return model;
 }
 
@@ -186,6 +206,17 @@ Result<ReportModel> load_report(const std::string& ledger_path, const std::strin
     error.hint("its last line is unfinished: a writer was killed; " + error.hint_text());
   }
   return fail(std::move(error));
+}
+
+std::string missing_raws_text(const ReportModel& model) {
+  const auto is_missing = [](const Trial& trial) { return trial.raw_missing; };
+  const auto missing = std::count_if(model.trials.begin(), model.trials.end(), is_missing);
+  if (missing == 0) return {};
+  const auto first = std::find_if(model.trials.begin(), model.trials.end(), is_missing);
+  return fmt::format(
+      "{} of {} raw records {} missing (the first: {}); latency curves and time series need them "
+      "and are left out for the arms concerned, every other figure is the ledger's own",
+      missing, model.trials.size(), missing == 1 ? "is" : "are", first->raw_path);
 }
 
 Result<std::string> find_ledger(const std::string& name) {

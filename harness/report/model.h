@@ -1,8 +1,10 @@
 // What a report is made from: one result of a ledger, read back and checked.
 //
 // load_report() reads the ledger's lines, finds the verdict asked for, its plan and its trials, and
-// reads every raw record after comparing its SHA-256 with the one the ledger holds. Nothing here
-// measures or judges: every figure shown comes from the records.
+// reads every raw record after comparing its SHA-256 with the one the ledger holds. A record that
+// is not there takes only the histograms and the time series with it: the rest of a trial is in the
+// ledger's own line, and a warning says what is missing. A record that was changed is an error.
+// Nothing here measures or judges: every figure shown comes from the records.
 // Values are plain data; a ReportModel is built by one thread and read by any number.
 #pragma once
 
@@ -74,7 +76,7 @@ struct SeriesPoint {
   std::optional<double> p99_ns;
 };
 
-/// One trial process, from its raw record.
+/// One trial process, from its raw record, or from the ledger's line where that is missing.
 struct Trial {
   std::string arm;
   std::uint64_t index = 0;
@@ -85,6 +87,7 @@ struct Trial {
   std::string started;
   std::string raw_path;  ///< as the ledger gives it
   std::string raw_sha256;
+  bool raw_missing = false;  ///< the file is not there: no histograms and no series then
   Quantity wall_ns, throughput_per_s, foreign_cpu_ns;  ///< of the measured phase
   std::map<std::string, LatencyCounts> latencies;      ///< by operation class
   std::vector<SeriesPoint> series;
@@ -131,15 +134,20 @@ struct ReportModel {
   std::string plan_json;     ///< the plan's body, keys sorted
 };
 
-/// Reads result `result_id` of the ledger (empty = the newest verdict) with all its raw records.
-/// Errors: bad_input for a missing file, an unknown result (lists the valid ones) or a result
-/// without a verdict; ledger for a broken line, chain or raw record (names the file and line).
+/// Reads result `result_id` of the ledger (empty = the newest verdict) with those of its raw
+/// records that are there. Errors: bad_input for a missing ledger, an unknown result (lists the
+/// valid ones) or a result without a verdict; ledger for a broken line or chain and for a raw
+/// record that was changed (names the file and line).
 [[nodiscard]] Result<ReportModel> load_report(const std::string& ledger_path,
                                               const std::string& result_id);
 
 /// The ledger a user means by `name`: a file, a directory that holds ledger.jsonl, or an
 /// experiment of ledgers/. Error bad_input with the nearest experiment's name.
 [[nodiscard]] Result<std::string> find_ledger(const std::string& name);
+
+/// "3 of 9 raw records are missing (the first: FILE): ..." and what that costs; empty when all are
+/// there.
+[[nodiscard]] std::string missing_raws_text(const ReportModel& model);
 
 /// "rocksdb 7.8.3", or "rocksdb-tuned (rocksdb 7.8.3)" when the arm has a name of its own.
 [[nodiscard]] std::string row_title(const Row& row);

@@ -1,5 +1,6 @@
 #include "harness/report/model.h"
 
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -73,6 +74,32 @@ TEST_F(LoadReport, names_a_raw_file_that_was_changed) {
   EXPECT_EQ(model.error().kind(), ErrorKind::ledger);
   EXPECT_EQ(model.error().where(), made_.raw_files[4]);
   EXPECT_NE(model.error().message().find("changed"), std::string::npos);
+}
+
+TEST_F(LoadReport, takes_from_the_ledger_what_it_holds_when_the_raw_records_are_missing) {
+  for (const std::string& raw : made_.raw_files) std::filesystem::remove(raw);
+  const Result<ReportModel> model = load_report(made_.ledger, "");
+  ASSERT_TRUE(model) << model.error().message();
+  EXPECT_EQ(model->rows.size(), 5U);
+  ASSERT_EQ(model->trials.size(), 15U);
+  const Trial& trial = model->trials.front();
+  EXPECT_TRUE(trial.raw_missing);
+  EXPECT_TRUE(trial.throughput_per_s.value);
+  EXPECT_TRUE(trial.latencies.empty() || trial.latencies.at("update").empty());
+  EXPECT_TRUE(model->warnings.back().starts_with("15 of 15 raw records are missing (the first: " +
+                                                 trial.raw_path))
+      << model->warnings.back();
+  EXPECT_EQ(model->result_directory, directory_.path());
+}
+
+TEST_F(LoadReport, of_a_registered_run_without_its_results_goes_where_they_belong) {
+  const std::string root = directory_.path() + "/tree";
+  std::filesystem::create_directories(root + "/ledgers/demo");
+  const fixture::Made made = fixture::write(shape_, root + "/ledgers/demo");
+  for (const std::string& raw : made.raw_files) std::filesystem::remove(raw);
+  const Result<ReportModel> model = load_report(made.ledger, "");
+  ASSERT_TRUE(model) << model.error().message();
+  EXPECT_EQ(model->result_directory, root);  // the raw paths of a fixture are trials/FILE
 }
 
 TEST_F(LoadReport, names_the_line_that_breaks_the_chain) {

@@ -195,6 +195,31 @@ TEST_F(Report, figures_without_data_are_left_out_with_a_note) {
   EXPECT_TRUE(contains(bytes_of(written->html), "Not drawn: latency"));
 }
 
+TEST_F(Report, without_the_raw_records_draws_what_the_ledger_holds) {
+  const fixture::Made made = fixture::write(shape_, directory_.path());
+  for (const std::string& raw : made.raw_files) fs::remove(raw);
+  const Result<ReportModel> model = load_report(made.ledger, "");
+  ASSERT_TRUE(model) << model.error().message();
+  const Result<plots::Drawn> drawn = write_plots(*model, directory_.path() + "/plots");
+  ASSERT_TRUE(drawn) << drawn.error().message();
+  EXPECT_EQ(drawn->figures.size(), 5U);  // all but the latency curves and the time series
+  EXPECT_TRUE(contains(drawn->notes.back(), "20 of 20 raw records are missing"));
+  EXPECT_TRUE(contains(terminal_report(*model, false, 400), "20 of 20 raw records are missing"));
+  EXPECT_TRUE(contains(json_report(*model), "\"missing\": true"));
+}
+
+TEST_F(Report, an_arm_with_a_missing_raw_record_has_no_curve_of_the_others) {
+  const fixture::Made made = fixture::write(shape_, directory_.path());
+  fs::remove(made.raw_files.front());
+  const Result<ReportModel> model = load_report(made.ledger, "");
+  ASSERT_TRUE(model) << model.error().message();
+  const std::string& arm = model->trials.front().arm;
+  for (const plots::Arm& one : figure_set(*model).arms) {
+    EXPECT_EQ(one.latencies.empty(), one.name == arm) << one.name;
+    EXPECT_EQ(one.series.empty(), one.name == arm) << one.name;
+  }
+}
+
 TEST_F(Report, a_declared_hypothesis_is_the_answer) {
   ReportModel model = model_of(shape_, directory_.path());
   model.comparisons[0].declared = true;  // sqlite against rocksdb, lost

@@ -88,6 +88,9 @@ Result<plots::Drawn> write_plots(const ReportModel& model, const std::string& di
     ASSAY_TRY(sync_path(entry.path()));
   ASSAY_TRY(sync_path(made));
   ASSAY_TRY(exchange(made, target));
+  if (const std::string missing = missing_raws_text(model); !missing.empty()) {
+    drawn->notes.push_back(missing);
+  }
   return drawn;
 }
 
