@@ -94,6 +94,15 @@ std::vector<Setting> lmdb_settings(DurabilityClass durability) {
   };
 }
 
+// lmdb.h on MDB_NOSYNC, MDB_MAPASYNC (which takes effect with MDB_WRITEMAP only) and
+// MDB_NOMETASYNC: the first two may lose the whole store with the power, the third one commit.
+DurabilityClass lmdb_durability(const Settings& settings) {
+  const std::string& sync = settings.at("sync");
+  const bool asynchronous = on_setting(settings, "writemap") && on_setting(settings, "mapasync");
+  if (sync == "nosync" || asynchronous) return DurabilityClass::process;
+  return sync == "nometasync" ? DurabilityClass::power_last : DurabilityClass::power;
+}
+
 Result<LmdbPlan> lmdb_plan(const Settings& settings, const OpenOptions& options) {
   LmdbPlan plan;
   const bool writemap = on_setting(settings, "writemap");

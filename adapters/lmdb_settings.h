@@ -20,6 +20,8 @@ struct LmdbPlan {
 };
 
 [[nodiscard]] std::vector<Setting> lmdb_settings(DurabilityClass durability);
+/// The strongest class that the flags keep.
+[[nodiscard]] DurabilityClass lmdb_durability(const Settings& settings);
 [[nodiscard]] Result<LmdbPlan> lmdb_plan(const Settings& settings, const OpenOptions& options);
 
 }  // namespace assay

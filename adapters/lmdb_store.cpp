@@ -462,6 +462,9 @@ class LmdbDriver final : public Driver {
   std::vector<Setting> settings(DurabilityClass durability) const override {
     return lmdb_settings(durability);
   }
+  DurabilityClass durability_under(DurabilityClass, const Settings& effective) const override {
+    return lmdb_durability(effective);
+  }
   Result<std::unique_ptr<Store>> open(const OpenOptions& options) const override;
   Status check_settings(const OpenOptions& options, std::uint32_t sessions) const override {
     const Result<Settings> settings = resolve_settings(*this, options.durability, options.settings);

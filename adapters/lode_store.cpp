@@ -361,6 +361,14 @@ class LodeDriver final : public Driver {
     };
   }
 
+  /// Every log method syncs what the mode syncs, so the mode alone decides.
+  DurabilityClass durability_under(DurabilityClass, const Settings& effective) const override {
+    const std::string& mode = effective.at("durability");
+    if (mode == "volatile") return DurabilityClass::volatile_;
+    if (mode == "buffered") return DurabilityClass::process;
+    return mode == "window" ? DurabilityClass::power_prefix : DurabilityClass::power;
+  }
+
   Status check_settings(const OpenOptions& options, std::uint32_t) const override {
     const Result<Settings> settings = resolve_settings(*this, options.durability, options.settings);
     if (!settings) return std::unexpected(settings.error());

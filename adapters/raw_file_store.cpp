@@ -331,6 +331,11 @@ class RawFileDriver final : public Driver {
   }
 
   std::vector<Setting> settings(DurabilityClass durability) const override;
+  /// Without a sync, the chain of checksums still makes what is left a prefix.
+  DurabilityClass durability_under(DurabilityClass, const Settings& effective) const override {
+    return effective.at("method") == "none" ? DurabilityClass::power_prefix
+                                            : DurabilityClass::power;
+  }
   Result<std::unique_ptr<Store>> open(const OpenOptions& options) const override;
   Status check_settings(const OpenOptions& options, std::uint32_t sessions) const override;
 };

@@ -150,6 +150,21 @@ std::vector<Setting> rocksdb_settings(DurabilityClass durability) {
   };
 }
 
+// RocksDB's wiki, WAL Performance and WAL Recovery Modes. A log that is off, or is left in the
+// process's buffer until someone flushes it, dies with the process. Absolute refuses a torn tail,
+// which a killed process leaves as well. Behind synced commits there is only a tail that nobody was
+// promised; behind unsynced ones the power may leave a gap, which point-in-time ends the prefix at,
+// skip_any skips, and tolerate_corrupted_tail refuses to open.
+DurabilityClass rocksdb_durability(const Settings& settings) {
+  const std::string& recovery = settings.at("wal_recovery_mode");
+  if (!on_setting(settings, "wal") || on_setting(settings, "manual_wal_flush") ||
+      recovery == "absolute") {
+    return DurabilityClass::volatile_;
+  }
+  if (on_setting(settings, "sync")) return DurabilityClass::power;
+  return recovery == "point_in_time" ? DurabilityClass::power_prefix : DurabilityClass::process;
+}
+
 Result<RocksdbPlan> rocksdb_plan(const Settings& settings, const OpenOptions& open) {
   const Result<Counts> counts = read_counts(settings, open.memory_bytes);
   if (!counts) return std::unexpected(counts.error());

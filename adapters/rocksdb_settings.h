@@ -20,6 +20,8 @@ struct RocksdbPlan {
 };
 
 [[nodiscard]] std::vector<Setting> rocksdb_settings(DurabilityClass durability);
+/// The strongest class that the log's settings keep.
+[[nodiscard]] DurabilityClass rocksdb_durability(const Settings& settings);
 [[nodiscard]] Result<RocksdbPlan> rocksdb_plan(const Settings& settings,
                                                const OpenOptions& options);
 

@@ -452,6 +452,9 @@ class RocksdbDriver final : public Driver {
   std::vector<Setting> settings(DurabilityClass durability) const override {
     return rocksdb_settings(durability);
   }
+  DurabilityClass durability_under(DurabilityClass, const Settings& effective) const override {
+    return rocksdb_durability(effective);
+  }
 
   Status check_settings(const OpenOptions& options, std::uint32_t) const override {
     const Result<Settings> settings = resolve_settings(*this, options.durability, options.settings);

@@ -66,6 +66,80 @@ TEST(SettingsCheck, accepts_the_defaults_of_every_store_and_class) {
   }
 }
 
+DurabilityClass given_by(const std::string& store, DurabilityClass asked, const Settings& given) {
+  const auto result = given_durability(*find_driver(store).value(), asked, given);
+  EXPECT_TRUE(result) << store;
+  return result ? result->given : asked;
+}
+
+constexpr auto kVolatile = DurabilityClass::volatile_;
+constexpr auto kProcess = DurabilityClass::process;
+constexpr auto kPrefix = DurabilityClass::power_prefix;
+constexpr auto kLast = DurabilityClass::power_last;
+
+// What is right comes from the stores' documentation, not from the adapters.
+TEST(GivenDurability, of_sqlite_follows_synchronous_and_journal_mode) {
+  for (const auto& [journal, level, given] :
+       {std::tuple{"wal", "off", kProcess}, std::tuple{"wal", "normal", kPrefix},
+        std::tuple{"wal", "full", kPower}, std::tuple{"wal", "EXTRA", kPower},
+        std::tuple{"delete", "off", kProcess}, std::tuple{"delete", "normal", kProcess},
+        std::tuple{"delete", "full", kLast}, std::tuple{"delete", "extra", kPower},
+        std::tuple{"truncate", "full", kPower}, std::tuple{"persist", "full", kPower},
+        std::tuple{"memory", "full", kVolatile}, std::tuple{"off", "extra", kVolatile}}) {
+    const Settings settings{{"journal_mode", journal}, {"synchronous", level}};
+    EXPECT_EQ(given_by("sqlite", kPower, settings), given) << journal << " " << level;
+  }
+}
+
+TEST(GivenDurability, of_lmdb_follows_its_sync_flags) {
+  EXPECT_EQ(given_by("lmdb", kPower, {{"sync", "nosync"}}), kProcess);
+  EXPECT_EQ(given_by("lmdb", kPower, {{"sync", "nometasync"}}), kLast);
+  EXPECT_EQ(given_by("lmdb", kPower, {{"writemap", "on"}}), kPower);
+  EXPECT_EQ(given_by("lmdb", kPower, {{"writemap", "on"}, {"mapasync", "on"}}), kProcess);
+}
+
+TEST(GivenDurability, of_rocksdb_follows_its_log) {
+  EXPECT_EQ(given_by("rocksdb", kPower, {{"sync", "off"}}), kPrefix);
+  EXPECT_EQ(given_by("rocksdb", kPower, {{"sync", "off"}, {"wal", "off"}}), kVolatile);
+  EXPECT_EQ(given_by("rocksdb", kPower, {{"manual_wal_flush", "on"}}), kVolatile);
+  EXPECT_EQ(given_by("rocksdb", kPower, {{"wal_recovery_mode", "absolute"}}), kVolatile);
+  EXPECT_EQ(given_by("rocksdb", kPower, {{"wal_recovery_mode", "skip_any"}}), kPower);
+  EXPECT_EQ(given_by("rocksdb", kPrefix, {{"wal_recovery_mode", "skip_any"}}), kProcess);
+  EXPECT_EQ(given_by("rocksdb", kPrefix, {{"wal_recovery_mode", "tolerate_corrupted_tail"}}),
+            kProcess);
+}
+
+TEST(GivenDurability, of_lode_and_of_raw_file_follows_their_way_to_sync) {
+  EXPECT_EQ(given_by("lode", kPower, {{"durability", "window"}}), kPrefix);
+  EXPECT_EQ(given_by("lode", kPower, {{"durability", "buffered"}}), kProcess);
+  EXPECT_EQ(given_by("lode", kPower, {{"durability", "volatile"}}), kVolatile);
+  EXPECT_EQ(given_by("lode", kPower, {{"log_method", "dsync"}}), kPower);
+  EXPECT_EQ(given_by("raw-file", kPower, {{"method", "none"}}), kPrefix);
+  EXPECT_EQ(given_by("raw-file", kPower, {{"method", "odsync"}}), kPower);
+}
+
+TEST(GivenDurability, is_the_class_itself_by_default_and_where_a_setting_strengthens_it) {
+  for (const std::string& name : store_names()) {
+    for (const auto durability : find_driver(name).value()->capabilities().durability) {
+      EXPECT_EQ(given_by(name, durability, {}), durability) << name;
+    }
+  }
+  EXPECT_EQ(given_by("sqlite", kProcess, {{"synchronous", "full"}}), kProcess);
+  EXPECT_EQ(given_by("rocksdb", kVolatile, {{"wal", "on"}, {"sync", "on"}}), kVolatile);
+}
+
+TEST(GivenDurability, names_the_settings_that_lower_it) {
+  const auto by = [](const std::string& store, const Settings& given) {
+    return given_durability(*find_driver(store).value(), kPower, given).value().weakened_by;
+  };
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(by("sqlite", {{"cache_kib", "4000"}, {"synchronous", "off"}}), Names{"synchronous"});
+  EXPECT_EQ(by("lmdb", {{"writemap", "on"}, {"mapasync", "on"}}), (Names{"mapasync", "writemap"}));
+  EXPECT_EQ(by("sqlite", {{"journal_mode", "truncate"}}), Names{});
+  const auto typo = given_durability(*find_driver("sqlite").value(), kPower, {{"synk", "off"}});
+  EXPECT_FALSE(typo);
+}
+
 // The checks run where no store is wanted yet: in the directory from which a user starts.
 TEST(SettingsCheck, leaves_no_file_behind) {
   const auto files = [] {

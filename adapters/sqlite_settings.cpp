@@ -123,6 +123,23 @@ std::vector<Setting> sqlite_settings(DurabilityClass durability) {
   };
 }
 
+// sqlite.org/pragma.html on journal_mode and synchronous: a journal in memory or none leaves a
+// database that a process which dies in mid-transaction corrupts. Off hands everything to the
+// operating system. Normal keeps a prefix with WAL; with a rollback journal the power may corrupt
+// the database. Full with a deleted journal lacks the sync of the directory after the deletion,
+// which extra adds, so that the journal may come back and roll the last commit back.
+DurabilityClass sqlite_durability(const Settings& settings) {
+  const std::string& journal = settings.at("journal_mode");
+  const std::string& level = settings.at("synchronous");
+  if (journal == "memory" || journal == "off") return DurabilityClass::volatile_;
+  if (level == "off") return DurabilityClass::process;
+  if (level == "normal") {
+    return journal == "wal" ? DurabilityClass::power_prefix : DurabilityClass::process;
+  }
+  const bool last = journal == "delete" && level == "full";
+  return last ? DurabilityClass::power_last : DurabilityClass::power;
+}
+
 Result<SqlitePragmas> sqlite_pragmas(const Settings& settings, const OpenOptions& open) {
   SqlitePragmas pragmas;
   pragmas.journal_mode = settings.at("journal_mode");

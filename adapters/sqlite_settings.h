@@ -25,6 +25,8 @@ struct SqlitePragmas {
 };
 
 [[nodiscard]] std::vector<Setting> sqlite_settings(DurabilityClass durability);
+/// The strongest class that the pragmas keep.
+[[nodiscard]] DurabilityClass sqlite_durability(const Settings& settings);
 /// `open` says what "auto" comes to: the memory budget and the data expected in it.
 [[nodiscard]] Result<SqlitePragmas> sqlite_pragmas(const Settings& settings,
                                                    const OpenOptions& open);

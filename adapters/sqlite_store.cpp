@@ -470,6 +470,9 @@ class SqliteDriver final : public Driver {
   std::vector<Setting> settings(DurabilityClass durability) const override {
     return sqlite_settings(durability);
   }
+  DurabilityClass durability_under(DurabilityClass, const Settings& effective) const override {
+    return sqlite_durability(effective);
+  }
   Result<std::unique_ptr<Store>> open(const OpenOptions& options) const override;
   Status check_settings(const OpenOptions& options, std::uint32_t sessions) const override {
     const Result<Settings> settings = resolve_settings(*this, options.durability, options.settings);

@@ -71,6 +71,36 @@ Status Driver::check_settings(const OpenOptions& options, std::uint32_t) const {
   return {};
 }
 
+DurabilityClass Driver::durability_under(DurabilityClass asked, const Settings&) const {
+  return asked;
+}
+
+Result<GivenDurability> given_durability(const Driver& driver, DurabilityClass asked,
+                                         const Settings& given) {
+  const auto under = [&](const Settings& overrides) -> Result<DurabilityClass> {
+    const Result<Settings> effective = resolve_settings(driver, asked, overrides);
+    if (!effective) return std::unexpected(effective.error());
+    return std::min(asked, driver.durability_under(asked, *effective));
+  };
+  const Result<DurabilityClass> whole = under(given);
+  if (!whole) return std::unexpected(whole.error());
+  GivenDurability result{.given = *whole, .weakened_by = {}};
+  if (*whole == asked) return result;
+  for (const auto& [name, value] : given) {
+    const Result<DurabilityClass> alone = under({{name, value}});
+    if (alone && *alone < asked) result.weakened_by.push_back(name);
+  }
+  if (!result.weakened_by.empty()) return result;
+  // None does it alone, so it is what they come to together.
+  for (const auto& [name, value] : given) {
+    Settings others = given;
+    others.erase(name);
+    const Result<DurabilityClass> without = under(others);
+    if (without && *without > *whole) result.weakened_by.push_back(name);
+  }
+  return result;
+}
+
 Result<Settings> resolve_settings(const Driver& driver, DurabilityClass durability,
                                   const Settings& given) {
   const std::vector<Setting> known = driver.settings(durability);

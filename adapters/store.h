@@ -161,6 +161,12 @@ class Driver {
   /// a store whose free-form values have a range overrides it.
   [[nodiscard]] virtual Status check_settings(const OpenOptions& options,
                                               std::uint32_t sessions) const;
+  /// The strongest class whose settings that bear on durability are all met by `effective` (every
+  /// setting with its value, as resolve_settings() gives them), by the store's documentation. May
+  /// be stronger than `asked`. The default believes what was asked: of a store whose settings
+  /// nobody here knows, such as a plug-in, the class that it was told is all there is.
+  [[nodiscard]] virtual DurabilityClass durability_under(DurabilityClass asked,
+                                                         const Settings& effective) const;
 };
 
 /// Walks `directory`: regular files, apparent and allocated bytes.
@@ -170,5 +176,15 @@ class Driver {
 /// among the choices is an error that names the nearest valid one. What every adapter opens with.
 [[nodiscard]] Result<Settings> resolve_settings(const Driver& driver, DurabilityClass durability,
                                                 const Settings& given);
+
+/// What `given` leaves of the class that was asked for.
+struct GivenDurability {
+  DurabilityClass given = DurabilityClass::power;  ///< never stronger than what was asked for
+  std::vector<std::string> weakened_by;  ///< names in `given` that lower it; empty: nothing does
+};
+/// The class that a store opened for `asked` with the overrides `given` really gives: a setting
+/// that strengthens it changes nothing. Errors are those of resolve_settings().
+[[nodiscard]] Result<GivenDurability> given_durability(const Driver& driver, DurabilityClass asked,
+                                                       const Settings& given);
 
 }  // namespace assay
