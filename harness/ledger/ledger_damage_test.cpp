@@ -83,6 +83,23 @@ TEST_F(DamagedLedger, cut_anywhere_is_mended_by_the_next_writer_only) {
   }
 }
 
+TEST_F(DamagedLedger, whose_end_is_no_beginning_of_a_record_was_not_cut_by_a_killed_writer) {
+  for (const std::string& tail : {std::string("\x93\x07random"), std::string("{\"boby\":"),
+                                  std::string("hello"), std::string("\0\0x", 3)}) {
+    const auto refused = parse_ledger(text_ + tail, "l.jsonl");
+    ASSERT_FALSE(refused) << tail;
+    EXPECT_EQ(refused.error().kind(), ErrorKind::ledger);
+    EXPECT_EQ(refused.error().where(), "l.jsonl:" + std::to_string(lines_.size() + 1));
+    EXPECT_FALSE(parse_ledger(tail, "l.jsonl"));
+  }
+  for (const std::string& tail :
+       {std::string("{\"bo"), std::string("{\"body\":{\"x\":1"), std::string(40, '\0')}) {
+    const auto torn = parse_ledger(text_ + tail, "l.jsonl");
+    ASSERT_TRUE(torn) << torn.error().message();
+    EXPECT_EQ(torn->torn, tail);
+  }
+}
+
 TEST_F(DamagedLedger, with_a_second_torn_line_keeps_both) {
   for (int number = 1; number <= 2; ++number) {
     const std::string whole = read_whole_file(path_).value();

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <ctime>
 #include <filesystem>
@@ -59,6 +60,15 @@ std::optional<std::string> chain_problem(const nlohmann::json& line, const Ledge
   return std::nullopt;
 }
 
+/// A writer that was killed leaves the first part of a record; a machine that lost its power may
+/// leave zeros in its place.
+bool may_be_torn(std::string_view text) {
+  constexpr std::string_view kBegin = R"({"body":)";
+  const std::size_t common = std::min(text.size(), kBegin.size());
+  return text.substr(0, common) == kBegin.substr(0, common) ||
+         text.find_first_not_of('\0') == std::string_view::npos;
+}
+
 }  // namespace
 
 std::string genesis_hash() {
@@ -80,6 +90,11 @@ Result<LedgerContents> parse_ledger(std::string_view text, const std::string& pa
   while (!text.empty()) {
     const std::size_t end = text.find('\n');
     if (end == std::string_view::npos) {
+      if (!may_be_torn(text)) {
+        return fail(Error(ErrorKind::ledger, "this is neither a record nor the beginning of one")
+                        .at(fmt::format("{}:{}", path, contents.records.size() + 1))
+                        .hint("is it a ledger? compare with a copy"));
+      }
       contents.torn = std::string(text);
       break;
     }
