@@ -28,17 +28,19 @@ class Descriptor {
   int fd_;
 };
 
-Status write_and_sync(const std::string& path, std::string_view contents) {
+/// Writes `path`; an error names `meant`, the file that the user knows.
+Status write_and_sync(const std::string& path, const std::string& meant,
+                      std::string_view contents) {
   const Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
-  if (file.get() < 0) return fail(system_error("cannot create the file", errno).at(path));
+  if (file.get() < 0) return fail(system_error("cannot create the file", errno).at(meant));
   while (!contents.empty()) {
     const ssize_t written = ::write(file.get(), contents.data(), contents.size());
     if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return fail(system_error("cannot write the file", errno).at(path));
+    if (written < 0) return fail(system_error("cannot write the file", errno).at(meant));
     contents.remove_prefix(static_cast<std::size_t>(written));
   }
   if (::fsync(file.get()) != 0) {
-    return fail(system_error("cannot flush the file", errno).at(path));
+    return fail(system_error("cannot flush the file", errno).at(meant));
   }
   return {};
 }
@@ -48,7 +50,7 @@ enum class Existing { replace, refuse };
 Status write_durably(const std::string& path, std::string_view contents, Existing existing) {
   const std::string temporary = fmt::format("{}.tmp-{}", path, ::getpid());
   ::unlink(temporary.c_str());  // of a process of this number that died
-  Status status = write_and_sync(temporary, contents);
+  Status status = write_and_sync(temporary, path, contents);
   if (status) {
     // link() refuses an existing name in one step, which rename() does not.
     const int failed = existing == Existing::refuse ? ::link(temporary.c_str(), path.c_str())
@@ -71,9 +73,26 @@ Status create_file_durably(const std::string& path, std::string_view contents) {
   return write_durably(path, contents, Existing::refuse);
 }
 
+Status check_can_be_written(const std::string& path) {
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) {
+    return fail(Error(ErrorKind::bad_input, "this is a directory, not a file").at(path));
+  }
+  const std::string probe = fmt::format("{}.tmp-{}", path, ::getpid());
+  const Descriptor file(::open(probe.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644));
+  if (file.get() < 0) return fail(system_error("cannot create the file", errno).at(path));
+  ::unlink(probe.c_str());
+  return {};
+}
+
 Result<std::string> read_whole_file(const std::string& path) {
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  // Not blocking: the opening of a pipe waits for a writer.
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   if (file.get() < 0) return fail(system_error("cannot open the file", errno).at(path));
+  struct stat status{};
+  if (::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) {
+    return fail(Error(ErrorKind::bad_input, "this is no regular file").at(path));
+  }
   std::string contents;
   std::vector<char> piece(std::size_t{1} << 16);
   for (;;) {

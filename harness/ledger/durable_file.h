@@ -16,7 +16,10 @@ namespace assay {
 /// The same, but an existing file is an error: for what must never be written over.
 [[nodiscard]] Status create_file_durably(const std::string& path, std::string_view contents);
 
-/// The whole file.
+/// Whether write_file_durably() could put a file here now; leaves nothing.
+[[nodiscard]] Status check_can_be_written(const std::string& path);
+
+/// The whole file. A pipe or a device is ErrorKind::bad_input.
 [[nodiscard]] Result<std::string> read_whole_file(const std::string& path);
 
 /// Makes a directory and its parents; each new entry is flushed.

@@ -2,6 +2,7 @@
 #include "adapters/temporary_directory.h"
 
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -59,6 +60,25 @@ TEST_F(DurableFile, keeps_the_old_contents_when_the_disk_is_full) {
   EXPECT_EQ(how, 0) << "the child saw no error";
   EXPECT_EQ(read_whole_file(path("a")).value(), "old");
   EXPECT_EQ(entries(), 1U);
+}
+
+TEST_F(DurableFile, that_cannot_be_written_is_named_as_the_user_knows_it) {
+  const std::string nowhere = path("nowhere/report.md");
+  for (const Status& status : {write_file_durably(nowhere, "x"), check_can_be_written(nowhere)}) {
+    ASSERT_FALSE(status);
+    EXPECT_EQ(status.error().where(), nowhere);
+    EXPECT_EQ(status.error().message().find(".tmp-"), std::string::npos);
+  }
+  EXPECT_FALSE(check_can_be_written(folder_));
+  EXPECT_TRUE(check_can_be_written(path("a")));
+  EXPECT_EQ(entries(), 0U);
+}
+
+TEST_F(DurableFile, is_not_read_from_a_pipe) {
+  ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);
+  const auto read = read_whole_file(path("pipe"));
+  ASSERT_FALSE(read);
+  EXPECT_EQ(read.error().kind(), ErrorKind::bad_input);
 }
 
 TEST_F(DurableFile, makes_parents_and_refuses_a_file_in_the_way) {
