@@ -368,13 +368,23 @@ std::uint64_t entry_bytes(const Workload& workload) {
 
 void check_batch(TomlTable& table, std::string_view key, std::uint64_t entries,
                  std::uint64_t bytes_each) {
-  if (entries * bytes_each <= kMaxBatchBytes) return;
+  if (entries * bytes_each <= kMaxBatchBytes || bytes_each > kMaxBatchBytes) return;
   table.reject(key,
                fmt::format("a batch of {} entries of up to {} bytes takes {} MiB of memory, more "
                            "than {} MiB",
                            entries, bytes_each, (entries * bytes_each) >> 20, kMaxBatchBytes >> 20),
-               fmt::format("at most {} entries fit",
-                           std::max<std::uint64_t>(1, kMaxBatchBytes / bytes_each)));
+               fmt::format("at most {} entries fit", kMaxBatchBytes / bytes_each));
+}
+
+/// What makes one entry too large is the size of the values, whatever the batches.
+void check_entry(TomlTable values, const Workload& workload) {
+  const std::uint64_t bytes_each = entry_bytes(workload);
+  if (bytes_each <= kMaxBatchBytes) return;
+  values.reject(values.has("max_bytes") ? "max_bytes" : "bytes",
+                fmt::format("one entry takes up to {} bytes, more than the {} bytes ({} MiB) that "
+                            "a batch may take",
+                            bytes_each, kMaxBatchBytes, kMaxBatchBytes >> 20),
+                "make the values smaller");
 }
 
 void read_load(TomlTable& table, const Workload& workload, Phase& phase) {
@@ -494,6 +504,7 @@ Result<Workload> read_workload(TomlDocument& document, const std::string& folder
   workload.best_effort = root.boolean("best_effort", false);
   workload.keys = read_keys(root.table("keys"));
   workload.values = read_values(root.table("values"));
+  check_entry(root.table("values"), workload);
   read_phases(root, folder, workload);
   read_measured_phase(root, workload);
   check_key_room(root.table("keys"), workload);

@@ -317,6 +317,18 @@ TEST(Workload, batches_for_the_clock_show_in_the_canonical_form_and_need_a_close
       "'trace_speed'))");
 }
 
+TEST(Workload, an_entry_that_no_batch_can_hold_is_blamed_on_the_size_of_the_values) {
+  const std::string text =
+      "name = \"w\"\n[keys]\ncount = 1\n[values]\nbytes = 100\n[[phases]]\nkind = \"load\"\n"
+      "[[phases]]\nkind = \"run\"\noperations = 1\n[[phases.roles]]\nmix = { read = 1 }\n";
+  const auto refused = parse_workload(text, "w.toml", {{"values.bytes", "268435456"}});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().where(), "--set values.bytes");
+  EXPECT_NE(refused.error().message().find("more than the 268435456 bytes (256 MiB)"),
+            std::string::npos)
+      << refused.error().message();
+}
+
 TEST(Workload, a_canonical_form_with_an_unknown_key_is_refused) {
   nlohmann::json json = to_json(*parse_workload(kGood, "w.toml"));
   json["keys"]["cuont"] = 3;
