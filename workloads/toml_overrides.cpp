@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "workloads/regular_file.h"
 #include "workloads/toml_node.h"
 #include "workloads/toml_reader.h"
 
@@ -155,11 +156,12 @@ Result<std::pair<std::string, std::string>> split_assignment(std::string_view as
 constexpr std::size_t kMaxDeclarationBytes = 1U << 20;
 
 Result<std::string> read_text_file(const std::string& path) {
-  std::FILE* file = std::fopen(path.c_str(), "rb");
-  if (file == nullptr) {
-    return fail(Error(ErrorKind::bad_input, fmt::format("cannot read {}: {}", path,
-                                                        std::generic_category().message(errno))));
+  const Result<std::FILE*> opened = open_regular_file(path);
+  if (!opened) {
+    Error error = opened.error();
+    return fail(error.at(path));
   }
+  std::FILE* const file = *opened;
   std::string text;
   char buffer[16384];
   std::size_t got = 0;
@@ -169,9 +171,6 @@ Result<std::string> read_text_file(const std::string& path) {
   }
   const int failure = std::ferror(file) != 0 ? errno : 0;
   std::fclose(file);
-  if (failure == EISDIR) {
-    return fail(Error(ErrorKind::bad_input, "this is a directory, not a file").at(path));
-  }
   if (failure != 0) return fail(Error(ErrorKind::environment, "cannot read the file").at(path));
   if (text.size() > kMaxDeclarationBytes) {
     return fail(

@@ -1,7 +1,13 @@
 #include "workloads/toml_reader.h"
 
+#include <sys/stat.h>
+
+#include <fstream>
+
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
+
+#include "adapters/temporary_directory.h"
 
 namespace assay {
 namespace {
@@ -165,8 +171,19 @@ TEST(TomlReader, a_key_of_very_many_parts_is_refused_before_it_overflows_the_sta
 TEST(TomlReader, what_is_no_file_of_text_is_refused_without_reading_all_of_it) {
   const auto endless = read_text_file("/dev/zero");
   ASSERT_FALSE(endless);
-  EXPECT_EQ(endless.error().message(),
-            "/dev/zero: the file is longer than 1 MiB, so no declaration");
+  EXPECT_EQ(endless.error().message(), "/dev/zero: this is no regular file (a pipe or a device)");
+  const TemporaryDirectory own;
+  const std::string long_file = own.path() + "/long.toml";
+  std::ofstream(long_file) << std::string((1U << 20) + 1, '#');
+  const auto too_long = read_text_file(long_file);
+  ASSERT_FALSE(too_long);
+  EXPECT_EQ(too_long.error().message(),
+            long_file + ": the file is longer than 1 MiB, so no declaration");
+  const std::string pipe = own.path() + "/pipe.toml";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  const auto piped = read_text_file(pipe);
+  ASSERT_FALSE(piped);
+  EXPECT_EQ(piped.error().message(), pipe + ": this is no regular file (a pipe or a device)");
   const auto folder = read_text_file("/");
   ASSERT_FALSE(folder);
   EXPECT_EQ(folder.error().kind(), ErrorKind::bad_input);

@@ -1,7 +1,6 @@
 #include "workloads/trace_file.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
 #include <vector>
 
@@ -9,6 +8,7 @@
 #include <xxhash.h>
 
 #include "workloads/operation_source.h"
+#include "workloads/regular_file.h"
 #include "workloads/spellings.h"
 #include "workloads/stream.h"
 
@@ -91,14 +91,14 @@ std::uint64_t hash_of(std::string_view key) {
 }  // namespace
 
 Result<TraceFile> TraceFile::open(const std::string& path) {
-  std::FILE* file = std::fopen(path.c_str(), "rb");
-  if (file == nullptr) {
-    return fail(Error(ErrorKind::bad_input, fmt::format("cannot read the trace: {}",
-                                                        std::generic_category().message(errno)))
+  const Result<std::FILE*> file = open_regular_file(path);
+  if (!file) {
+    Error error = file.error();
+    return fail(error.in("cannot read the trace")
                     .at(path)
                     .hint("a relative path is taken from the folder of the declaration"));
   }
-  return TraceFile(file, path);
+  return TraceFile(*file, path);
 }
 
 Error TraceFile::bad(std::string what) const {
