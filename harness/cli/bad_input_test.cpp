@@ -268,3 +268,12 @@ TEST_F(BadInput, a_benchmark_root_that_is_a_file_is_refused_and_kept) {
 
 }  // namespace
 }  // namespace assay::end_to_end
+TEST_F(BadInput, a_setting_that_breaks_the_declared_durability_is_refused) {
+  expect_one_message(assay("compare --stores lmdb,sqlite --workload durable-put --durability power "
+                           "--set sqlite.synchronous=OFF --set keys.count=1000 --trials 3"),
+                     2,
+                     {"sqlite: synchronous=OFF gives durability process", "power",
+                      "--durability process", "--mixed-durability"});
+  EXPECT_FALSE(std::filesystem::exists(directory_ / "runs"));
+}
+

@@ -24,6 +24,7 @@ struct CompareOptions {
   std::string root;
   std::string latency;
   double effect_percent = 50.0;
+  bool mixed_durability = false;
   bool no_a_a = false;
   double cv_percent = 0.0;
   double foreign_cpus_max = Plan{}.foreign_cpus_max;
@@ -96,6 +97,7 @@ Result<nlohmann::json> declaration_of(const CompareOptions& options) {
                                 {"seed", options.seed},
                                 {"effect_percent", options.effect_percent},
                                 {"a_a", !options.no_a_a},
+                                {"mixed_durability", options.mixed_durability},
                                 {"cv_percent", options.cv_percent},
                                 {"foreign_cpus_max", options.foreign_cpus_max},
                                 {"frequency_change_max", options.frequency_change_max},
@@ -177,3 +179,6 @@ void add_compare(CLI::App& app, Invocation& invocation) {
 }
 
 }  // namespace assay::cli
+  verb->add_flag(
+      "--mixed-durability", options->mixed_durability,
+      "run stores whose settings give less than the class too; rows show what they give");

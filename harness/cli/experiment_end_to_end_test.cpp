@@ -63,6 +63,21 @@ TEST_F(Experiment, compares_three_stores_and_two_references_and_leaves_a_report)
   EXPECT_TRUE(!fs::exists(directory_ / "bench") || fs::is_empty(directory_ / "bench"));
 }
 
+TEST_F(Experiment, weakened_settings_are_run_when_asked_and_shown_as_what_they_give) {
+  const Finished run = assay(
+      "compare --stores lmdb,sqlite --workload durable-put --durability power --trials 2"
+      " --set sqlite.synchronous=OFF --mixed-durability" +
+      kTiny);
+  ASSERT_EQ(run.status, 0) << run.err << run.out;
+  const std::string said = "process (declared power, settings give process)";
+  EXPECT_NE(run.out.find(said), std::string::npos) << run.out;
+  EXPECT_NE(run.out.find("MIXED DURABILITY"), std::string::npos) << run.out;
+  const fs::path result = only_run(directory_);
+  EXPECT_NE(read_file(result / "report.md").find(said), std::string::npos);
+  EXPECT_NE(read_file(result / "plots" / "throughput.svg").find("settings give process"),
+            std::string::npos);
+}
+
 TEST_F(Experiment, an_arm_against_itself_is_not_told_apart_from_itself) {
   const Finished run = assay(
       "compare --stores sqlite,lmdb --workload durable-put --trials 4 --set keys.count=2000"

@@ -255,11 +255,16 @@ std::optional<double> metric_of(const Plan& plan, const json& raw) {
 json row_of(const Plan& plan, const ArmSample& sample) {
   json row = {{"arm", sample.arm->name},
               {"store", sample.arm->store},
-              {"durability", to_string(sample.arm->durability)},
-              {"proof", "declared"},
+              {"durability", to_string(given)},
+              {"proof", proof},
               {"reference", sample.arm->reference},
               {"a_a", !plan.a_a_twin.empty() && sample.arm->name == plan.a_a_twin},
               {"n", sample.values.size()},
+  const DurabilityClass declared = sample.arm->durability;
+  const DurabilityClass given = sample.arm->weakened_to.value_or(declared);
+  const std::string proof = given == declared ? "declared"
+                                              : fmt::format("declared {}, settings give {}",
+                                                            to_string(declared), to_string(given));
               {"values", sample.values}};
   const json& store = sample.raws.empty() ? kNothing : member(sample.raws.front(), "store");
   const json& version = member(store, "version");

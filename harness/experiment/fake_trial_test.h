@@ -29,6 +29,9 @@ class FakeDriver : public Driver {
   std::vector<Setting> settings(DurabilityClass) const override {
     return {{"sync", "full", "", "", {"off", "full"}}};
   }
+  DurabilityClass durability_under(DurabilityClass, const Settings& effective) const override {
+    return effective.at("sync") == "off" ? DurabilityClass::process : DurabilityClass::power;
+  }
   Result<std::unique_ptr<Store>> open(const OpenOptions&) const override {
     return fail(ErrorKind::internal, "a fake store was opened");
   }

@@ -96,6 +96,35 @@ std::optional<Error> missing_durability(DurabilityClass durability, const Driver
                                    to_string(durability), fmt::join(names, ", ")));
 }
 
+std::optional<WeakenedArm> weakened_arm(const Arm& arm, const Driver& driver, bool from_flags) {
+  const auto durability = given_durability(driver, arm.durability, arm.settings);
+  // A setting that cannot be resolved is refused by the check of the settings, with its reason.
+  if (!durability || durability->given == arm.durability) return std::nullopt;
+  std::vector<std::string> names;
+  for (const std::string& name : durability->weakened_by) {
+    names.push_back(fmt::format("{}={}", name, arm.settings.at(name)));
+  }
+  const std::string_view given = to_string(durability->given);
+  WeakenedArm weak;
+  weak.given = durability->given;
+  if (!durability->weakened_by.empty()) weak.setting = durability->weakened_by.front();
+  const std::string store =
+      arm.store == arm.name ? arm.store : fmt::format("{} ({})", arm.name, driver.name());
+  weak.what = fmt::format("{}: {} gives durability {}, not the {} that is declared", store,
+                          fmt::join(names, " with "), given, to_string(arm.durability));
+  weak.hint = from_flags
+                  ? fmt::format(
+                        "--durability {0} declares it for every store; an experiment's file can "
+                        "give this arm alone durability = \"{0}\"; --mixed-durability runs it as "
+                        "it is and shows what each arm gives",
+                        given)
+                  : fmt::format(
+                        "give this arm durability = \"{}\"; mixed_durability = true runs it as it "
+                        "is and shows what each arm gives",
+                        given);
+  return weak;
+}
+
 namespace {
 
 std::optional<Error> impossible_pins(const Phase& phase, const std::vector<int>& cpus) {

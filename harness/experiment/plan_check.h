@@ -16,6 +16,17 @@ namespace assay {
 [[nodiscard]] std::optional<Error> missing_durability(DurabilityClass durability,
                                                       const Driver& driver);
 /// A pin on a CPU that is not there, or more pinned threads than CPUs; with its place in `file`,
+/// Why an arm cannot stand under the class that it declares: its settings give less.
+struct WeakenedArm {
+  DurabilityClass given = DurabilityClass::volatile_;
+  std::string setting;  ///< the first that lowers it
+  std::string what;     ///< store, settings, the class given and the one declared, in words
+  std::string hint;     ///< how to declare it
+};
+/// Nothing when the settings keep the class. `from_flags`: the hint speaks of flags instead of the
+/// keys of a plan's file.
+[[nodiscard]] std::optional<WeakenedArm> weakened_arm(const Arm& arm, const Driver& driver,
+                                                      bool from_flags);
 /// which the workload was read from (empty: it was not).
 [[nodiscard]] std::optional<Error> impossible_pins(const Workload& workload,
                                                    const std::vector<int>& cpus,

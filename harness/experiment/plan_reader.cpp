@@ -236,10 +236,28 @@ Status check_settings(const Workload& workload, const Arm& arm, const Driver& dr
   return refuse(checked.error(), table, "settings");
 }
 
-Status check_arm(const Declaration& declaration, std::size_t number,
-                 const PlanEnvironment& environment) {
-  const Plan& plan = declaration.plan;
-  const Arm& arm = plan.arms[number];
+/// An arm whose settings break its own promise is refused, or shown as what it gives.
+Status check_promise(Plan& plan, Arm& arm, const Driver& driver, const TomlTable& table) {
+  const auto weak = weakened_arm(arm, driver, plan.file.empty());
+  if (!weak) return {};
+  const auto key = table.has("durability") ? "durability" : "store";
+  if (!plan.mixed_durability) {
+    const Error error = Error(ErrorKind::bad_input, weak->what).hint(weak->hint);
+    TomlTable settings = TomlTable(table).table("settings");
+    return settings.has(weak->setting) ? refuse(error, settings, weak->setting)
+                                       : refuse(error, table, key);
+  }
+  if (Status kills = check_kills(plan.workload, weak->given, driver.capabilities()); !kills) {
+    return refuse(kills.error(), table, key);
+  }
+  arm.weakened_to = weak->given;
+  plan.notes.push_back(weak->what);
+  return {};
+}
+
+Status check_arm(Declaration& declaration, std::size_t number, const PlanEnvironment& environment) {
+  Plan& plan = declaration.plan;
+  Arm& arm = plan.arms[number];
   const TomlTable& table = declaration.arm_tables[number];
   for (std::size_t i = 0; i < number; ++i) {
     if (plan.arms[i].name != arm.name) continue;
@@ -265,7 +283,8 @@ Status check_arm(const Declaration& declaration, std::size_t number,
   if (auto error = missing_capability(plan.workload, **driver)) {
     return refuse(*error, table, "store");
   }
-  return check_settings(plan.workload, arm, **driver, table);
+  ASSAY_TRY(check_settings(plan.workload, arm, **driver, table));
+  return check_promise(plan, arm, **driver, table);
 }
 
 Status check_durability(const Declaration& declaration) {

@@ -140,6 +140,24 @@ TEST_F(PlanFile, refuses_unequal_durability_unless_it_is_declared) {
 TEST_F(PlanFile, refuses_a_class_that_a_store_does_not_claim) {
   const std::string text = head() + "[[arms]]\nstore = \"alpha\"\ndurability = \"power-last\"\n";
   EXPECT_SAYS(refusal(text), "does not claim the durability class power-last");
+TEST_F(PlanFile, refuses_settings_that_break_the_promise_unless_it_is_declared) {
+  const std::string arms =
+      "[[arms]]\nstore = \"alpha\"\n[[arms]]\nstore = \"beta\"\n[arms.settings]\nsync = \"off\"\n";
+  const std::string message = refusal(head() + arms);
+  EXPECT_SAYS(message, "p.toml:8");
+  EXPECT_SAYS(message, "beta: sync=off gives durability process, not the power that is declared");
+  EXPECT_SAYS(message, "durability = \"process\"");
+  EXPECT_SAYS(message, "mixed_durability = true");
+  const Plan mixed = read(head() + "mixed_durability = true\n" + arms);
+  EXPECT_EQ(mixed.find_arm("alpha")->weakened_to, std::nullopt);
+  EXPECT_EQ(mixed.find_arm("beta")->weakened_to, DurabilityClass::process);
+  ASSERT_FALSE(mixed.notes.empty());
+  EXPECT_SAYS(mixed.notes.front(), "sync=off gives durability process");
+  const Plan strengthened = read("durability = \"process\"\n" + head() +
+                                 "[[arms]]\nstore = \"alpha\"\n[arms.settings]\nsync = \"full\"\n");
+  EXPECT_EQ(strengthened.find_arm("alpha")->weakened_to, std::nullopt);
+}
+
   EXPECT_EQ(kind_of_refusal(text), ErrorKind::unsupported);
 }
 

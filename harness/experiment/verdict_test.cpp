@@ -55,6 +55,18 @@ TEST_F(Verdict, gives_the_ratio_of_geometric_means_with_its_interval) {
   EXPECT_TRUE(sentence.ends_with(", n = 4")) << sentence;
 }
 
+TEST_F(Verdict, shows_an_arm_whose_settings_weaken_it_under_the_class_that_they_give) {
+  const std::string text =
+      plan_text("mixed_durability = true\na_a = false\n") + "[arms.settings]\nsync = \"off\"\n";
+  const auto parsed = parse_plan(text, folder_ + "/p.toml", stores_.environment());
+  ASSERT_TRUE(parsed) << parsed.error().message();
+  const json verdict = run(*parsed)->verdict;
+  EXPECT_EQ(row(verdict, "alpha")["durability"], "power");
+  EXPECT_EQ(row(verdict, "alpha")["proof"], "declared");
+  EXPECT_EQ(row(verdict, "beta")["durability"], "process");
+  EXPECT_EQ(row(verdict, "beta")["proof"], "declared power, settings give process");
+}
+
 TEST_F(Verdict, warns_once_where_the_page_cache_was_not_part_of_the_budget) {
   const auto with_memory = [&](const json& memory) {
     change_ = [memory](const TrialRequest&, json& raw) -> Status {

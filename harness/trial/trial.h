@@ -11,6 +11,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,9 @@ struct Arm {
   DurabilityClass durability = DurabilityClass::power;
   Settings settings;
   bool reference = false;
+  /// What `settings` leave of `durability` where that is less: the class to show. Follows from the
+  /// others, so it is no part of a plan's identity.
+  std::optional<DurabilityClass> weakened_to = {};
 };
 
 struct TrialRequest {
