@@ -148,30 +148,40 @@ void add_compare(CLI::App& app, Invocation& invocation) {
           "--set", options->assignments,
           "a workload's KEY=VALUE (keys.count=1000) or STORE.SETTING=VALUE; may be repeated")
       ->allow_extra_args(false);
-  verb->add_option("--trials", options->trials, "trials an arm (or blocks, or sets)");
+  verb->add_option("--trials", options->trials, "trials an arm (or blocks, or sets)")
+      ->check(whole_number(2, 100'000));
   add_seed_flag(*verb, options->seed, "seed of streams and order");
   verb->add_option("--design", options->design, "random, blocks or windows");
   verb->add_option("--root", options->root, "benchmark root directory");
   verb->add_option("--latency", options->latency,
                    "compare a latency instead of throughput: CLASS.PERCENTILE, as read.p99");
   verb->add_option("--effect-percent", options->effect_percent,
-                   "the smallest effect of interest; the A/A gate is void when it cannot be seen");
+                   "the smallest effect of interest; the A/A gate is void when it cannot be seen")
+      ->check(number(0.01, 10'000.0));
   verb->add_option("--cv-percent", options->cv_percent,
-                   "scatter to expect between trials, for the power told before the run");
+                   "scatter to expect between trials, for the power told before the run")
+      ->check(number(0.0, 1'000.0));
   verb->add_option(
           "--foreign-cpus-max", options->foreign_cpus_max,
           "a trial is void when other processes use more CPUs than this; 0 = recorded only")
+      ->check(number(0.0, 10'000.0))
       ->capture_default_str();
   verb->add_option(
           "--frequency-change-max", options->frequency_change_max,
           "... when the CPUs' frequency changes by more than this share; 0 = recorded only")
+      ->check(number(0.0, 1.0))
       ->capture_default_str();
   verb->add_option("--steal-share-max", options->steal_share_max,
                    "... when the hypervisor takes more than this share; 0 = recorded only")
+      ->check(number(0.0, 1.0))
       ->capture_default_str();
   verb->add_option("--void-trials-max", options->void_trials_max,
                    "void trials that are repeated before the experiment is void")
+      ->check(whole_number(0, 1'000'000))
       ->capture_default_str();
+  verb->add_flag(
+      "--mixed-durability", options->mixed_durability,
+      "run stores whose settings give less than the class too; rows show what they give");
   verb->add_flag("--no-a-a", options->no_a_a, "leave the A/A arm out");
   add_output_flags(*verb, options->output);
   verb->callback(

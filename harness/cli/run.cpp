@@ -103,7 +103,7 @@ void add_run(CLI::App& app, Invocation& invocation) {
       ->required();
   verb->add_option("--trials", options->trials,
                    "trials an arm instead of the plan's (never for a registered experiment)")
-      ->check(CLI::Range(2, 100'000));
+      ->check(whole_number(2, 100'000));
   add_output_flags(*verb, options->output);
   verb->callback(
       [options, &invocation] { invocation.action = [options] { return run(*options); }; });

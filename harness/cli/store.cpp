@@ -358,7 +358,7 @@ void add_store(CLI::App& app, Invocation& invocation) {
         ->take_all();
     verb->add_option("--timeout", flags->timeout_s,
                      "Seconds without progress after which the store has hung")
-        ->check(CLI::Range(0.1, 86400.0))
+        ->check(number(0.1, 86'400.0))
         ->capture_default_str();
   };
   choose(store->add_subcommand("list", "Every store: version, durability classes, capabilities"),

@@ -8,6 +8,7 @@
 
 #include "adapters/result.h"
 #include "harness/cli/exit_status.h"
+#include "harness/cli/number_flags.h"
 
 namespace assay::cli {
 
@@ -20,7 +21,7 @@ struct Invocation {
 /// --seed, the same for every verb that takes one.
 inline CLI::Option* add_seed_flag(CLI::App& verb, std::uint64_t& seed, const std::string& meaning) {
   return verb.add_option("--seed", seed, meaning)
-      ->check(CLI::Range(0.0, 9.2e18))  // beyond, a number would wrap round or be cut silently
+      ->check(whole_number(0, kMostWhole))
       ->capture_default_str();
 }
 

@@ -181,9 +181,10 @@ void add_workload(CLI::App& app, Invocation& invocation) {
   CLI::App* sub = named("trace", "Print the operation streams, one operation a line", trace);
   add_seed_flag(*sub, arguments.seed, "Seed of the streams");
   sub->add_option("--operations", arguments.operations,
-                  "Operations of each thread; a batch counts as many as it has keys");
+                  "Operations of each thread; a batch counts as many as it has keys")
+      ->check(whole_number(1, kMostWhole));
   sub->add_option("--phase", arguments.phase, "Only this phase, by name or number");
-  sub->add_option("--thread", arguments.thread, "Only this thread")->check(CLI::NonNegativeNumber);
+  sub->add_option("--thread", arguments.thread, "Only this thread")->check(whole_number(0, 65'535));
 }
 
 }  // namespace assay::cli
