@@ -12,6 +12,13 @@ namespace {
 
 constexpr auto kRefresh = std::chrono::milliseconds(100);
 
+/// Of a trial that has hardly begun, progress tells nothing about its length.
+constexpr double kLeastFraction = 0.02;
+
+double seconds_between(ProgressLine::Clock::time_point from, ProgressLine::Clock::time_point to) {
+  return std::chrono::duration<double>(to - from).count();
+}
+
 }  // namespace
 
 std::string duration_text(std::uint64_t seconds) {
@@ -21,8 +28,12 @@ std::string duration_text(std::uint64_t seconds) {
 }
 
 ProgressLine::ProgressLine(std::FILE* out, bool terminal, std::size_t columns,
-                           std::chrono::milliseconds quiet)
-    : out_(out), terminal_(terminal), columns_(std::max<std::size_t>(columns, 20)), quiet_(quiet) {}
+                           std::chrono::milliseconds quiet, std::function<Clock::time_point()> now)
+    : out_(out),
+      terminal_(terminal),
+      columns_(std::max<std::size_t>(columns, 20)),
+      quiet_(quiet),
+      now_(std::move(now)) {}
 
 ProgressLine ProgressLine::standard_error() {
   winsize size{};
@@ -33,14 +44,16 @@ ProgressLine ProgressLine::standard_error() {
 void ProgressLine::run_begins(const std::string& title, std::uint64_t done, std::uint64_t planned) {
   done_ = done;
   planned_ = planned;
-  began_ = Clock::now();
+  began_ = now_();
   print_line(done == 0
                  ? fmt::format("{}: {} trials", title, planned)
                  : fmt::format("{}: resuming, {} of {} trials are done", title, done, planned));
 }
 
-void ProgressLine::trial_begins(const std::string& arm) {
+void ProgressLine::trial_begins(const std::string& arm, std::uint64_t trials) {
   arm_ = arm;
+  running_ = trials;
+  trial_began_ = now_();
   progress_ = {"starting", 0.0};
   show(true);
 }
@@ -52,10 +65,10 @@ void ProgressLine::trial_progress(const Progress& progress) {
 
 void ProgressLine::trial_ends(const std::string& arm, std::uint64_t trials,
                               const std::string& status, const std::string& reason) {
-  if (status == "ok" || status == "disqualified") {
-    done_ += trials;
-    done_here_ += trials;
-  }
+  if (status == "ok" || status == "disqualified") done_ += trials;
+  ended_ += running_;
+  ended_s_ += running_ > 0 ? seconds_between(trial_began_, now_()) : 0.0;
+  running_ = 0;
   progress_ = {"recorded", 0.0};
   const bool sound = status == "ok";
   if (terminal_ && sound) {
@@ -80,43 +93,69 @@ void ProgressLine::run_ends() {
 }
 
 std::string ProgressLine::line() const {
-  const auto elapsed = std::chrono::duration<double>(Clock::now() - began_).count();
   std::string text = fmt::format("[{}/{}] {} {}", done_, planned_, arm_, progress_.what);
   if (progress_.fraction > 0.0 && progress_.fraction < 1.0) {
     text += fmt::format(" {:.0f} %", progress_.fraction * 100.0);
   }
-  text += fmt::format(", {} elapsed", duration_text(static_cast<std::uint64_t>(elapsed)));
-  const double here = static_cast<double>(done_here_);
-  if (done_here_ > 0 && planned_ > done_) {
-    const double left = elapsed / here * static_cast<double>(planned_ - done_);
-    text += fmt::format(", about {} left", duration_text(static_cast<std::uint64_t>(left + 0.5)));
+  const double elapsed_s = seconds_between(began_, now_());
+  text += fmt::format(", {} elapsed", duration_text(static_cast<std::uint64_t>(elapsed_s)));
+  if (const auto left = left_s()) {
+    text += fmt::format(", about {} left", duration_text(static_cast<std::uint64_t>(*left + 0.5)));
   }
   return text;
 }
 
+/// What the trial that runs now still takes, by how far it is, and for each later one the mean of
+/// all up to here with it: one slow arm after quick ones counts from its beginning.
+std::optional<double> ProgressLine::left_s() const {
+  if (planned_ <= done_) return std::nullopt;
+  const auto ended = static_cast<double>(ended_);
+  if (running_ == 0) {
+    if (ended_ == 0) return std::nullopt;
+    return ended_s_ / ended * static_cast<double>(planned_ - done_);
+  }
+  const auto running = static_cast<double>(running_);
+  const double here_s = seconds_between(trial_began_, now_());
+  double whole_s = 0.0;
+  if (progress_.fraction >= kLeastFraction) {
+    whole_s = here_s / std::min(progress_.fraction, 1.0);
+  } else if (ended_ > 0) {
+    whole_s = std::max(here_s, ended_s_ / ended * running);
+  } else {
+    return std::nullopt;
+  }
+  const double mean_s = (ended_s_ + whole_s) / (ended + running);
+  const std::uint64_t later = planned_ - done_ - std::min(running_, planned_ - done_);
+  return whole_s - here_s + mean_s * static_cast<double>(later);
+}
+
 void ProgressLine::show(bool force) {
-  const auto now = Clock::now();
+  const auto now = now_();
   if (!terminal_) {  // a line now and then, so that a long trial does not look like a hung one
     if (now - printed_ >= quiet_) print_line(line());
     return;
   }
   if (!force && now - shown_ < kRefresh) return;
   shown_ = now;
-  fmt::print(out_, "\r\x1b[K{}", printable(line()).substr(0, columns_ - 1));
-  std::fflush(out_);
+  write(fmt::format("\r\x1b[K{}", printable(line()).substr(0, columns_ - 1)));
 }
 
 void ProgressLine::clear() {
   if (!terminal_) return;
-  fmt::print(out_, "\r\x1b[K");
-  std::fflush(out_);
+  write("\r\x1b[K");
 }
 
 void ProgressLine::print_line(const std::string& text) {
   clear();
-  fmt::print(out_, "{}\n", printable(text));
-  printed_ = Clock::now();
+  write(printable(text) + "\n");
+  printed_ = now_();
+}
+
+/// A terminal that went away, or a full disk behind it, must not end hours of trials.
+void ProgressLine::write(const std::string& text) {
+  std::fwrite(text.data(), 1, text.size(), out_);
   std::fflush(out_);
+  std::clearerr(out_);
 }
 
 }  // namespace assay

@@ -88,6 +88,56 @@ TEST(Progress, of_a_long_trial_shows_without_a_terminal_too) {
   EXPECT_EQ(calm.text(), "demo: 2 trials\n");
 }
 
+/// A line whose clock the test sets.
+struct TimedLine {
+  explicit TimedLine(std::FILE* out)
+      : line(out, true, 80, std::chrono::seconds(5), [this] { return now; }) {}
+  void pass(int seconds) { now += std::chrono::seconds(seconds); }
+  ProgressLine::Clock::time_point now;
+  ProgressLine line;
+};
+
+TEST(Progress, estimates_from_how_far_the_running_trial_is) {
+  const Screen screen;
+  TimedLine timed(screen.file());
+  timed.line.run_begins("demo", 0, 10);
+  timed.line.trial_begins("null");
+  timed.pass(2);
+  timed.line.trial_ends("null", 1, "ok", "");
+  EXPECT_NE(timed.line.line().find("about 18 s left"), std::string::npos) << timed.line.line();
+  timed.line.trial_begins("slow");
+  timed.pass(10);
+  timed.line.trial_progress({"load", 0.1});
+  // 90 s for this one; (2 + 100) / 2 = 51 s for each of the 8 after it.
+  EXPECT_NE(timed.line.line().find("about 8 min 18 s left"), std::string::npos)
+      << timed.line.line();
+  timed.pass(40);
+  timed.line.trial_progress({"run", 0.5});
+  EXPECT_NE(timed.line.line().find("about 7 min 38 s left"), std::string::npos)
+      << timed.line.line();
+}
+
+TEST(Progress, estimates_during_the_first_trial_and_counts_a_set_as_its_trials) {
+  const Screen screen;
+  TimedLine timed(screen.file());
+  timed.line.run_begins("demo", 0, 8);
+  timed.line.trial_begins("set 1", 4);
+  timed.pass(1);
+  timed.line.trial_progress({"load", 0.001});
+  EXPECT_EQ(timed.line.line().find("left"), std::string::npos) << timed.line.line();
+  timed.pass(9);
+  timed.line.trial_progress({"load", 0.5});
+  EXPECT_NE(timed.line.line().find("about 30 s left"), std::string::npos) << timed.line.line();
+}
+
+TEST(Progress, that_cannot_be_written_is_lost_without_an_error) {
+  std::FILE* full = std::fopen("/dev/full", "w");
+  ASSERT_NE(full, nullptr);
+  ProgressLine line(full, false);
+  EXPECT_NO_THROW(run(line));
+  std::fclose(full);
+}
+
 TEST(Progress, does_not_let_a_name_drive_the_terminal) {
   const Screen screen;
   ProgressLine line(screen.file(), false);

@@ -325,7 +325,7 @@ Status Run::run_single(const Turn& turn) {
     if (stop_.load()) return fail(ErrorKind::interrupted, "stopped");
     const std::uint64_t attempt = state_->attempts(arm.name, turn.round);
     const TrialRequest trial = request_for(arm, turn.round, 0);
-    observer_.trial_begins(arm.name);
+    observer_.trial_begins(arm.name, 1);
     auto raw = services_.run_trial(
         trial, stop_, [this](const Progress& progress) { observer_.trial_progress(progress); });
     if (!raw) {
@@ -367,7 +367,7 @@ Status Run::run_set(std::uint64_t round) {
     }
     WindowPlan windows = plan_.windows;
     windows.seed = order.next();
-    observer_.trial_begins(fmt::format("set {}", round + 1));
+    observer_.trial_begins(fmt::format("set {}", round + 1), trials.size());
     auto raws = services_.run_window_set(trials, windows, stop_, [this](const Progress& progress) {
       observer_.trial_progress(progress);
     });
