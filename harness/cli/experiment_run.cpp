@@ -99,8 +99,10 @@ Result<ExitStatus> run_and_show(const Plan& plan, RunRequest request,
   if (!outcome) return fail(outcome.error());
   if (options.json) fmt::print("{}\n", outcome->verdict.dump(2));
   if (const Status shown = show(*outcome, options); !shown) {
-    fmt::print(stderr, "assay: the verdict is recorded, but its report failed: {}\n",
-               printable(shown.error().message()));
+    const std::string told =
+        fmt::format("assay: the verdict is recorded, but its report failed: {}\n",
+                    printable(shown.error().message()));
+    std::fputs(told.c_str(), stderr);
   }
   if (!options.json) fmt::print("ledger  {}\n", outcome->ledger_path);
   // Last: a file that cannot be written must not hide the verdict.

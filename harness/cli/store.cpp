@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
@@ -323,11 +324,13 @@ Result<ExitStatus> check(const Flags& flags) {
   Isolation isolation = isolation_of(flags);
   const bool show_progress = !flags.as_json && ::isatty(STDERR_FILENO) != 0;
   if (show_progress) {
-    isolation.on_step = [](std::string_view step) { fmt::print(stderr, "\r\033[K{} ...", step); };
+    isolation.on_step = [](std::string_view step) {
+      std::fputs(fmt::format("\r\033[K{} ...", step).c_str(), stderr);
+    };
   }
   const Result<ConformanceReport> report =
       check_isolated(isolation, [&] { return find_driver(flags.name); }, options);
-  if (show_progress) fmt::print(stderr, "\r\033[K");
+  if (show_progress) std::fputs("\r\033[K", stderr);
   if (!report) return std::unexpected(report.error());
   if (flags.as_json) {
     print_json(to_json(*report));
