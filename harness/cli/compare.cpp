@@ -105,6 +105,10 @@ Result<nlohmann::json> declaration_of(const CompareOptions& options) {
                                 {"void_trials_max", options.void_trials_max},
                                 {"arms", nlohmann::json::array()}};
   for (const std::string& store : options.stores) {
+    if (store.empty()) {
+      return fail(Error(ErrorKind::bad_input, "--stores holds an empty name")
+                      .hint("`assay store list` shows the stores"));
+    }
     declaration["arms"].push_back({{"store", store}, {"name", arm_name(store)}});
   }
   if (!options.root.empty()) declaration["root"] = options.root;
@@ -125,7 +129,7 @@ Result<nlohmann::json> declaration_of(const CompareOptions& options) {
 Result<ExitStatus> compare(const CompareOptions& options) {
   const auto declaration = declaration_of(options);
   if (!declaration) return fail(declaration.error());
-  const auto plan = plan_from_json(*declaration, PlanEnvironment::real());
+  const auto plan = plan_from_json(*declaration, plan_environment());
   if (!plan) return fail(plan.error());
   return run_and_show(*plan, RunRequest{}, options.output);
 }
@@ -189,6 +193,3 @@ void add_compare(CLI::App& app, Invocation& invocation) {
 }
 
 }  // namespace assay::cli
-  verb->add_flag(
-      "--mixed-durability", options->mixed_durability,
-      "run stores whose settings give less than the class too; rows show what they give");

@@ -1,11 +1,14 @@
 #include "harness/cli/experiment_run.h"
 
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 
 #include <fmt/format.h>
 
+#include "adapters/conformance/isolated.h"
+#include "adapters/registry.h"
 #include "harness/cli/terminal_width.h"
 #include "harness/experiment/google_benchmark_json.h"
 #include "harness/experiment/stop_signal.h"
@@ -74,7 +77,43 @@ Status show(const RunOutcome& outcome, const OutputOptions& options) {
   return {};
 }
 
+/// Loads the store of that name in a child process and asks what every plan asks.
+Status try_loading(std::string_view name) {
+  Isolation isolation;
+  isolation.subject = std::string(name);
+  const auto tried = run_isolated(isolation, [name](const OnStep&) -> Result<std::string> {
+    const Result<const Driver*> driver = find_driver(name);
+    if (!driver) return fail(driver.error());
+    const Capabilities declared = (*driver)->capabilities();
+    for (const DurabilityClass one : declared.durability) (void)(*driver)->settings(one);
+    return (*driver)->name() + " " + (*driver)->version();
+  });
+  if (!tried) return fail(tried.error());
+  return {};
+}
+
+/// A file that is written last is refused first, unless it goes into a folder that the run makes.
+Status check_output(const OutputOptions& options) {
+  const std::string& path = options.google_benchmark_json;
+  if (path.empty()) return {};
+  const auto plain = [](const std::string& given) {
+    return std::filesystem::absolute(given).lexically_normal().string();
+  };
+  if (!options.out.empty() && plain(path).starts_with(plain(options.out))) return {};
+  return check_can_be_written(path);
+}
+
 }  // namespace
+
+PlanEnvironment plan_environment() {
+  PlanEnvironment environment = PlanEnvironment::real();
+  environment.find_store = [](std::string_view name) -> Result<const Driver*> {
+    const bool plug_in = name.find('/') != std::string_view::npos || name.ends_with(".so");
+    if (plug_in) ASSAY_TRY(try_loading(name));
+    return find_driver(name);
+  };
+  return environment;
+}
 
 void add_output_flags(CLI::App& verb, OutputOptions& options) {
   verb.add_option("--out", options.out, "directory for the result instead of the usual one");
@@ -89,6 +128,7 @@ Result<ExitStatus> run_and_show(const Plan& plan, RunRequest request,
                                 const OutputOptions& options) {
   request.out = options.out;
   request.fresh = options.fresh;
+  ASSAY_TRY(check_output(options));
   Result<RunOutcome> outcome = fail(ErrorKind::internal, "the run did not begin");
   {
     const StopOnSignal stop;

@@ -22,6 +22,10 @@ struct OutputOptions {
 
 void add_output_flags(CLI::App& verb, OutputOptions& options);
 
+/// This machine, with plug-ins that are loaded in a child process first: one that crashes, exits or
+/// hangs while it is loaded is an error. No thread may run yet.
+[[nodiscard]] PlanEnvironment plan_environment();
+
 /// Runs the plan with progress on standard error, writes the report, and shows the table and the
 /// paths (or the verdict's JSON alone) on standard output.
 [[nodiscard]] Result<ExitStatus> run_and_show(const Plan& plan, RunRequest request,

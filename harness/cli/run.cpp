@@ -33,14 +33,25 @@ std::vector<std::string> declared_experiments() {
 /// The file that a path or a name means.
 Result<std::string> plan_file(const std::string& given) {
   std::error_code error;
+  if (given.empty()) {
+    return fail(
+        Error(ErrorKind::bad_input, "the experiment's name is empty")
+            .hint("give the path of a .toml file, or NAME of ledgers/NAME/experiment.toml"));
+  }
   if (given.ends_with(".toml") || fs::is_regular_file(given, error)) return given;
   const std::string named = "ledgers/" + given + "/experiment.toml";
   if (fs::exists(named, error)) return named;
   if (fs::exists(fs::path(given) / "experiment.toml", error)) {
     return (fs::path(given) / "experiment.toml").string();
   }
+  if (given.find('/') != std::string::npos) {
+    return fail(Error(ErrorKind::bad_input, "there is no experiment.toml here")
+                    .at(given)
+                    .hint("give the path of a .toml file or of the folder of an experiment.toml"));
+  }
   Error refused(ErrorKind::bad_input,
-                fmt::format("no experiment is called '{}': there is no {}", given, named));
+                fmt::format("no experiment is called '{}': there is no {} below {}", given, named,
+                            fs::current_path(error).string()));
   const auto names = declared_experiments();
   const std::string near = nearest_name(given, names);
   if (!near.empty()) {
@@ -78,7 +89,7 @@ Result<RunRequest> request_for(const std::string& file, const Plan& plan) {
 Result<ExitStatus> run(const RunOptions& options) {
   const auto file = plan_file(options.experiment);
   if (!file) return fail(file.error());
-  auto plan = load_plan(*file, PlanEnvironment::real());
+  auto plan = load_plan(*file, plan_environment());
   if (!plan) return fail(plan.error());
   auto request = request_for(*file, *plan);
   if (!request) return fail(request.error());
