@@ -82,6 +82,19 @@ TEST_F(BadInput, broken_toml_is_told_with_file_and_line) {
   expect_one_message(assay("workload check own.toml"), 2, {"own.toml:4"});
 }
 
+TEST_F(BadInput, a_pipe_in_the_place_of_a_file_is_refused_and_not_waited_for) {
+  const std::string traced = with("count = 1000", "count = 1000\nkind = \"bytes\"\nbytes = 24");
+  write_file(directory_ / "piped.toml",
+             traced.substr(0, traced.find("operations")) + "trace = \"pipe.toml\"\n");
+  ASSERT_EQ(shell("mkfifo pipe.toml").status, 0);
+  for (const char* line :
+       {"workload check ./pipe.toml", "run pipe.toml",
+        "compare --stores lmdb --workload ./pipe.toml", "workload check ./piped.toml"}) {
+    expect_one_message(shell("timeout 10 '" ASSAY_COMMAND "' " + std::string(line)), 2,
+                       {"pipe.toml", "no regular file"});
+  }
+}
+
 TEST_F(BadInput, a_missing_file_is_told) {
   expect_one_message(assay("workload check nowhere.toml"), 2, {"nowhere.toml"});
 }
@@ -192,16 +205,76 @@ TEST_F(BadInput, an_empty_name_and_a_seed_that_wraps_round_are_refused) {
   EXPECT_FALSE(std::filesystem::exists(directory_ / "runs"));
 }
 
-TEST_F(BadInput, an_output_file_that_cannot_be_written_does_not_hide_the_verdict) {
+TEST_F(BadInput, numbers_out_of_range_are_refused_in_one_way) {
+  const std::string compare = "compare --stores lmdb --workload durable-put ";
+  const struct {
+    std::string line;
+    std::string range;
+  } cases[] = {
+      {"workload trace ycsb-a --operations -1", "'-1' is not a whole number, 1 or more"},
+      {"workload trace ycsb-a --operations 0", "1 or more"},
+      {"workload trace ycsb-a --operations 1e3", "'1e3' is not a whole number"},
+      {"workload trace ycsb-a --thread -1", "from 0 to 65535"},
+      {"workload trace ycsb-a --seed -1", "0 or more"},
+      {"workload trace ycsb-a --seed 99999999999999999999", "too large"},
+      {"store check null --timeout nan", "'nan' is not a number, from 0.1 to 86400"},
+      {"store check null --timeout inf", "from 0.1 to 86400"},
+      {"store check null --timeout 0", "from 0.1 to 86400"},
+      {compare + "--trials -1", "'-1' is not a whole number, from 2 to 100000"},
+      {compare + "--trials 1", "from 2 to 100000"},
+      {compare + "--void-trials-max -1", "from 0 to 1000000"},
+      {compare + "--effect-percent nan", "from 0.01 to 10000"},
+      {compare + "--cv-percent -1", "from 0 to 1000"},
+      {compare + "--foreign-cpus-max -0.5", "from 0 to 10000"},
+      {compare + "--frequency-change-max 2", "from 0 to 1"},
+      {compare + "--steal-share-max inf", "from 0 to 1"},
+      {"run tiny.toml --trials -1", "from 2 to 100000"},
+  };
+  for (const auto& [line, range] : cases) {
+    const Finished run = shell("assay " + line + " | head -c 100000; exit ${PIPESTATUS[0]}");
+    EXPECT_EQ(run.status, 2) << line << run.err;
+    EXPECT_NE(run.err.find(range), std::string::npos) << line << ": " << run.err;
+  }
+}
+
+TEST_F(BadInput, an_output_file_that_cannot_be_written_is_refused_before_the_first_trial) {
   std::ofstream(directory_ / "taken") << "a file";  // so that nobody can write below it
-  const Finished run = assay(
-      "compare --stores lmdb --workload durable-put --trials 2 --no-a-a --no-report --root bench "
-      "--durability process --foreign-cpus-max 0 --steal-share-max 0 "
-      "--set workload.keys.count=100 --set "
-      "workload.phases.run.duration_ms=20 --google-benchmark-json taken/x.json");
-  EXPECT_EQ(run.status, 7) << run.err;
-  EXPECT_NE(run.err.find("taken/x.json"), std::string::npos) << run.err;
-  EXPECT_NE(run.out.find("lmdb reaches"), std::string::npos) << run.out;
+  const std::string compare =
+      "compare --stores lmdb --workload durable-put --trials 2 --root bench "
+      "--set keys.count=100 --set phases.run.duration_ms=20 --google-benchmark-json ";
+  expect_one_message(assay(compare + "taken/x.json"), 7, {"taken/x.json"});
+  expect_one_message(assay(compare + "nowhere/x.json"), 7, {"nowhere/x.json"});
+  expect_one_message(assay(compare + "."), 2, {"directory"});
+  EXPECT_FALSE(std::filesystem::exists(directory_ / "runs"));
+}
+
+TEST_F(BadInput, a_plug_in_that_crashes_while_it_is_loaded_is_told) {
+  expect_one_message(
+      assay("compare --stores lmdb," ASSAY_CRASH_AT_ENTRY_STORE " --workload durable-put"), 9,
+      {"crash_at_entry_store"});
+  write_file(directory_ / "tiny.toml",
+             "name = \"tiny\"\nworkload = \"durable-put\"\n[[arms]]\nstore = "
+             "\"" ASSAY_CRASH_AT_ENTRY_STORE "\"\n");
+  expect_one_message(assay("run tiny.toml"), 9, {"tiny.toml:4", "crash_at_entry_store"});
+  EXPECT_FALSE(std::filesystem::exists(directory_ / "runs"));
+}
+
+TEST_F(BadInput, an_empty_store_or_experiment_is_told_as_such) {
+  write_file(directory_ / "experiment.toml", "name = \"tiny\"\n");
+  expect_one_message(assay("run ''"), 2, {"name is empty"});
+  expect_one_message(assay("compare --stores '' --workload durable-put"), 2, {"--stores"});
+  std::filesystem::create_directories(directory_ / "folder");
+  const Finished run = assay("run '" + directory_.string() + "/folder'");
+  expect_one_message(run, 2, {"there is no experiment.toml here"});
+  EXPECT_EQ(run.err.find("ledgers//"), std::string::npos) << run.err;
+  expect_one_message(assay("run nothing"), 2, {"below " + directory_.string()});
+}
+
+TEST_F(BadInput, pins_that_this_machine_lacks_are_a_warning_of_the_check) {
+  write_file(directory_ / "own.toml", kWorkload + "cpus = [4095]\n");
+  const Finished check = assay("workload check own.toml");
+  EXPECT_EQ(check.status, 0) << check.err;
+  EXPECT_NE(check.out.find("warning: phase run pins to CPU 4095"), std::string::npos) << check.out;
 }
 
 TEST_F(BadInput, an_unknown_verb_or_flag_has_the_status_of_bad_input) {
@@ -229,6 +302,15 @@ TEST_F(BadInput, arms_of_unequal_durability_are_refused) {
       "name = \"tiny\"\nworkload = \"durable-put\"\n[[arms]]\nstore = \"sqlite\"\ndurability "
       "= \"power\"\n[[arms]]\nstore = \"lmdb\"\ndurability = \"process\"\n");
   expect_one_message(assay("run tiny.toml"), 2, {"tiny.toml", "mixed_durability"});
+}
+
+TEST_F(BadInput, a_setting_that_breaks_the_declared_durability_is_refused) {
+  expect_one_message(assay("compare --stores lmdb,sqlite --workload durable-put --durability power "
+                           "--set sqlite.synchronous=OFF --set keys.count=1000 --trials 3"),
+                     2,
+                     {"sqlite: synchronous=OFF gives durability process", "power",
+                      "--durability process", "--mixed-durability"});
+  EXPECT_FALSE(std::filesystem::exists(directory_ / "runs"));
 }
 
 TEST_F(BadInput, a_plug_in_that_is_no_library_is_told) {
@@ -268,12 +350,3 @@ TEST_F(BadInput, a_benchmark_root_that_is_a_file_is_refused_and_kept) {
 
 }  // namespace
 }  // namespace assay::end_to_end
-TEST_F(BadInput, a_setting_that_breaks_the_declared_durability_is_refused) {
-  expect_one_message(assay("compare --stores lmdb,sqlite --workload durable-put --durability power "
-                           "--set sqlite.synchronous=OFF --set keys.count=1000 --trials 3"),
-                     2,
-                     {"sqlite: synchronous=OFF gives durability process", "power",
-                      "--durability process", "--mixed-durability"});
-  EXPECT_FALSE(std::filesystem::exists(directory_ / "runs"));
-}
-

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/cli/verb.h"
+#include "harness/experiment/plan_check.h"
 #include "workloads/stream.h"
 #include "workloads/toml_reader.h"
 #include "workloads/trace.h"
@@ -75,8 +76,13 @@ Result<ExitStatus> check(const Arguments& arguments) {
   const Result<Workload> workload = load(arguments);
   if (!workload) return std::unexpected(workload.error());
   const std::string digest = stream_digest(*workload, arguments.seed);
+  std::vector<std::string> warnings;
+  if (const auto pins = impossible_pins(*workload, PlanEnvironment::real().cpus, "")) {
+    warnings.push_back(pins->what() + ": run and compare refuse it on this machine");
+  }
   if (arguments.json) {
     print_line({{"ok", true},
+                {"warnings", warnings},
                 {"name", workload->name},
                 {"seed", arguments.seed},
                 {"stream_digest", digest}});
@@ -84,6 +90,7 @@ Result<ExitStatus> check(const Arguments& arguments) {
   }
   fmt::print("{}: good, {} keys, {} phases, {} is compared\n", workload->name, workload->keys.count,
              workload->phases.size(), workload->measured_phase);
+  for (const std::string& warning : warnings) fmt::print("warning: {}\n", printable(warning));
   return ExitStatus::done;
 }
 

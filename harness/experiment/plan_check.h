@@ -1,5 +1,6 @@
-// The rules of a plan that need to know stores, workloads and the machine. Internal to the plan
-// reader; each returns what is wrong as an Error without a place, which the reader adds.
+// The rules of a plan that need to know stores, workloads and the machine. For the plan reader, and
+// for who warns before there is a plan; each returns what is wrong as an Error without a place,
+// which the reader adds.
 #pragma once
 
 #include <optional>
@@ -15,7 +16,6 @@ namespace assay {
 /// The class is not among those the driver claims.
 [[nodiscard]] std::optional<Error> missing_durability(DurabilityClass durability,
                                                       const Driver& driver);
-/// A pin on a CPU that is not there, or more pinned threads than CPUs; with its place in `file`,
 /// Why an arm cannot stand under the class that it declares: its settings give less.
 struct WeakenedArm {
   DurabilityClass given = DurabilityClass::volatile_;
@@ -27,6 +27,7 @@ struct WeakenedArm {
 /// keys of a plan's file.
 [[nodiscard]] std::optional<WeakenedArm> weakened_arm(const Arm& arm, const Driver& driver,
                                                       bool from_flags);
+/// A pin on a CPU that is not there, or more pinned threads than CPUs; with its place in `file`,
 /// which the workload was read from (empty: it was not).
 [[nodiscard]] std::optional<Error> impossible_pins(const Workload& workload,
                                                    const std::vector<int>& cpus,
