@@ -51,6 +51,8 @@ std::string row_names(const std::vector<Arm>& arms) {
         arms[i].name == arms[i].store
             ? arms[i].version + (arms[i].version.empty() ? "" : " \u00b7 ") + arms[i].durability
             : store + " \u00b7 " + arms[i].durability;
+    const std::size_t proof = arms[i].durability.find('(');
+    const bool whole = second.size() <= 37 || proof == std::string::npos;  // the dot has two bytes
     const double gap = 0.13 * std::max(1.0, static_cast<double>(arms.size()) / 5.0);
     out += fmt::format(
         "set label {} {} at screen 0.262, first {:.3f} right font ',14' noenhanced "
@@ -59,7 +61,15 @@ std::string row_names(const std::vector<Arm>& arms) {
     out += fmt::format(
         "set label {} {} at screen 0.262, first {:.3f} right font ',11' noenhanced "
         "textcolor rgb '#5f6368'\n",
-        202 + 2 * i, quoted(shortened(second, 36)), static_cast<double>(i) + gap);
+        202 + 2 * i, quoted(shortened(whole ? second : second.substr(0, second.rfind(" (")), 36)),
+        static_cast<double>(i) + gap);
+    if (whole) continue;
+    // Who says what the class is must not be cut off: "(declared power, settings give process)".
+    out += fmt::format(
+        "set label {} {} at screen 0.262, first {:.3f} right font ',9' noenhanced "
+        "textcolor rgb '#5f6368'\n",
+        401 + i, quoted(shortened(arms[i].durability.substr(proof), 44)),
+        static_cast<double>(i) + 2.3 * gap);
   }
   return out;
 }
