@@ -159,6 +159,22 @@ TEST(Looks, tell_two_arms_of_one_store_apart) {
   EXPECT_NE(looks[0].point, looks[1].point);
 }
 
+// gnuplot's SVG terminal ignores the dash type of an arrow, which the legend's samples are.
+TEST(Looks, of_two_arms_of_one_store_differ_in_the_legend_too) {
+  Arm arm;
+  arm.store = "sqlite";
+  const std::string text = legend({arm, arm}, looks_of({arm, arm}), {0, 1});
+  const auto count = [&text](const std::string& part) {
+    std::size_t found = 0;
+    for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) {
+      ++found;
+    }
+    return found;
+  };
+  EXPECT_EQ(count("screen 0.8450 nohead"), 1U);  // solid: in one piece
+  EXPECT_EQ(count("screen 0.8000 nohead"), 3U);  // broken
+}
+
 TEST(Axis, ends_at_a_round_number_above_the_data) {
   const Axis axis = linear_axis(1790, short_count);
   EXPECT_EQ(axis.high, 2000);

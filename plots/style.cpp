@@ -194,10 +194,16 @@ std::string legend(const std::vector<Arm>& arms, const std::vector<Look>& looks,
   for (std::size_t i = 0; i < shown.size(); ++i) {
     const double y = 0.845 - step * static_cast<double>(i);
     const Look& look = looks[shown[i]];
-    out += fmt::format(
-        "set arrow {} from screen 0.785, screen {:.4f} to screen 0.82, screen {:.4f} "
-        "nohead linewidth 2.5 dashtype {} linecolor rgb '{}'\n",
-        601 + i, y, y, look.dash, look.colour);
+    // The SVG terminal draws a dashed arrow solid, so a broken line is made of pieces.
+    const int pieces = look.dash == 1 ? 1 : look.dash + 1;
+    const double length = 0.035 / (1.5 * pieces - 0.5);
+    for (int k = 0; k < pieces; ++k) {
+      const double from = 0.785 + 1.5 * length * k;
+      out += fmt::format(
+          "set arrow {} from screen {:.4f}, screen {:.4f} to screen {:.4f}, screen {:.4f} "
+          "nohead linewidth 2.5 linecolor rgb '{}'\n",
+          601 + 10 * i + static_cast<std::size_t>(k), from, y, from + length, y, look.colour);
+    }
     out += fmt::format(
         "set label {} {} at screen 0.828, screen {:.4f} left font ',13' noenhanced "
         "textcolor rgb '{}'\n",
