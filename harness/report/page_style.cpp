@@ -51,10 +51,9 @@ text-align:center;border-radius:50%;color:var(--paper);font-weight:700;backgroun
 figure{margin:0 0 1.2rem;background:#fff;border:1px solid var(--line);border-radius:8px;
 overflow:hidden}
 figure .scroll{border:0;border-radius:0}
-figure svg{display:block;width:100%;height:auto}
+figure svg{display:block;width:100%;max-width:100%;height:auto}
 figcaption{background:var(--soft);color:var(--faint);font-size:.78rem;padding:.45rem .8rem;
 overflow-wrap:anywhere}
-.pictures figure{max-width:920px}
 .pairs td{white-space:normal;overflow-wrap:anywhere;vertical-align:top}
 .pairs td:first-child{white-space:nowrap;color:var(--faint)}
 pre{background:var(--soft);border:1px solid var(--line);border-radius:8px;padding:.8rem;
@@ -63,15 +62,14 @@ details{border:1px solid var(--line);border-radius:8px;margin:.7rem 0;padding:0 
 summary{cursor:pointer;padding:.6rem 0;font-weight:600}
 details[open]{padding-bottom:.8rem}
 code{overflow-wrap:anywhere}
-@media (max-width:600px){figure svg{min-width:600px}
-td{padding:.35rem .5rem}td.name+td{white-space:normal}
+@media (max-width:600px){td{padding:.35rem .5rem}td.name+td{white-space:normal}
 h1{font-size:1.4rem}.headline{font-size:1.1rem}
 .pairs td:first-child{white-space:normal}.pairs td{padding:.35rem .45rem}
 td.name{position:sticky;left:0;background:var(--paper);white-space:normal;min-width:6.5rem}}
 @media print{:root{--paper:#fff;--ink:#000;--faint:#444;--line:#999;--soft:#fff}
 body{max-width:none;padding:0;font-size:11px}.scroll{overflow:visible}table{font-size:7.5px}
 th,td{padding:2px 3px;white-space:normal}.bar{width:4rem;print-color-adjust:exact;
--webkit-print-color-adjust:exact}figure svg{min-width:0;max-width:640px}
+-webkit-print-color-adjust:exact}figure svg{max-width:640px}
 figure,li,tr{break-inside:avoid}}
 )css";
 
