@@ -107,6 +107,13 @@ json pooled_max(const ArmSample& sample) {
                                      : json(sample.latency_counts.rbegin()->first);
 }
 
+/// Every store that keeps anything is opened again, at the latest to be validated.
+std::string why_no_recovery(const json& raw) {
+  const json& why = member(member(raw, "validation"), "unknown");
+  return why.is_string() ? "not opened again: " + why.get<std::string>()
+                         : "no opening after the run was recorded";
+}
+
 void add_resources(const Plan& plan, const ArmSample& sample, json& row) {
   const auto phase = [&plan](const json& raw) -> const json& {
     return measured_figures(plan, raw);
@@ -173,7 +180,7 @@ void add_resources(const Plan& plan, const ArmSample& sample, json& row) {
         if (!all.is_array() || all.empty() || !all[0].is_number()) return std::nullopt;
         return all[0].get<double>();
       },
-      "the workload has no restart");
+      why_no_recovery(first));
 }
 
 }  // namespace
@@ -253,6 +260,11 @@ std::optional<double> metric_of(const Plan& plan, const json& raw) {
 }
 
 json row_of(const Plan& plan, const ArmSample& sample) {
+  const DurabilityClass declared = sample.arm->durability;
+  const DurabilityClass given = sample.arm->weakened_to.value_or(declared);
+  const std::string proof = given == declared ? "declared"
+                                              : fmt::format("declared {}, settings give {}",
+                                                            to_string(declared), to_string(given));
   json row = {{"arm", sample.arm->name},
               {"store", sample.arm->store},
               {"durability", to_string(given)},
@@ -260,11 +272,6 @@ json row_of(const Plan& plan, const ArmSample& sample) {
               {"reference", sample.arm->reference},
               {"a_a", !plan.a_a_twin.empty() && sample.arm->name == plan.a_a_twin},
               {"n", sample.values.size()},
-  const DurabilityClass declared = sample.arm->durability;
-  const DurabilityClass given = sample.arm->weakened_to.value_or(declared);
-  const std::string proof = given == declared ? "declared"
-                                              : fmt::format("declared {}, settings give {}",
-                                                            to_string(declared), to_string(given));
               {"values", sample.values}};
   const json& store = sample.raws.empty() ? kNothing : member(sample.raws.front(), "store");
   const json& version = member(store, "version");

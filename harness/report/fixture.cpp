@@ -120,7 +120,7 @@ json row_of(const ArmShape& arm, const std::vector<double>& values) {
            {"rss_peak_bytes", 48'000'000 + arm.bytes_per_entry * 1e5},
            {"cpu_ns_per_operation", 5e8 / mean / 10},
            {"drain_ns", 12'000'000},
-           {"recovery_ns", {{"unknown", "the workload has no restart"}}}};
+           {"recovery_ns", {{"unknown", "no opening after the run was recorded"}}}};
   if (arm.store == "null") {
     row["write_amplification"] = {{"unknown", "nothing is written"}};
     row["disk_bytes_per_entry"] = {{"unknown", "nothing is kept"}};

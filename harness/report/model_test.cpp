@@ -53,7 +53,7 @@ TEST_F(LoadReport, keeps_why_a_figure_is_unknown) {
   const Result<ReportModel> model = load_report(made_.ledger, made_.result);
   ASSERT_TRUE(model) << model.error().message();
   EXPECT_FALSE(model->rows[0].recovery_ns.value);
-  EXPECT_EQ(model->rows[0].recovery_ns.why, "the workload has no restart");
+  EXPECT_EQ(model->rows[0].recovery_ns.why, "no opening after the run was recorded");
 }
 
 TEST_F(LoadReport, reads_histograms_and_series_of_the_timed_phases) {
