@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "harness/stats/p_text.h"
+
 namespace assay {
 namespace {
 
@@ -45,6 +47,20 @@ Shown shown(const json& comparison, bool turn) {
           ratio_text(low, low, high), ratio_text(high, low, high)};
 }
 
+/// The least p that the rank test can give for samples of this size: those of two that lie wholly
+/// apart. Two a side cannot get below 0.33, three not below 0.1, however far apart they are.
+double smallest_rank_p(const Plan& plan, std::size_t size_a, std::size_t size_b) {
+  std::vector<double> low;
+  std::vector<double> high;
+  for (std::size_t i = 0; i < size_a; ++i) low.push_back(static_cast<double>(i));
+  // Squares keep all paired differences distinct.
+  for (std::size_t i = 0; i < size_b; ++i) {
+    high.push_back(static_cast<double>(size_a + 1 + i) * static_cast<double>(size_a + 1 + i));
+  }
+  return is_paired(plan.design) ? stats::wilcoxon_signed_rank(low, high).p
+                                : stats::mann_whitney(low, high).p;
+}
+
 /// Trials at which the interval of this A/A arm is expected to be as narrow as the effect.
 std::size_t trials_for_gate(const Plan& plan, const stats::TestResult& test) {
   const double error_of_one =
@@ -62,8 +78,10 @@ std::string wider_effect(double log_width) {
 
 std::string sentence_of(const Plan& plan, const json& comparison) {
   const std::string verdict = comparison["verdict"].get<std::string>();
+  const double adjusted = comparison["p_adjusted"].get<double>();
+  const bool same = comparison["p"].get<double>() == adjusted;  // a family of one, or its largest
   const std::string tail =
-      fmt::format("p = {}, n = {}", p_text(comparison["p_adjusted"].get<double>()),
+      fmt::format("{}{}, n = {}", same ? "" : "adjusted ", stats::p_phrase(adjusted),
                   comparison["n"].get<std::uint64_t>());
   const std::string what = plan.metric.latency ? "'s " + plan.metric.name() : "";
   const std::string possessive = plan.metric.latency ? "'s" : "";
@@ -90,18 +108,6 @@ std::string ratio_text(double ratio, double low, double high) {
   return width < 0.02 ? fmt::format("{:.3f}", ratio) : fmt::format("{:.2f}", ratio);
 }
 
-std::string p_text(double p) {
-  if (p < 1e-300) return "below 1e-300";
-  if (p >= 0.001) return fmt::format("{:.2g}", p);
-  int exponent = static_cast<int>(std::floor(std::log10(p)));
-  int digit = static_cast<int>(std::lround(p / std::pow(10.0, exponent)));
-  if (digit == 10) {
-    digit = 1;
-    ++exponent;
-  }
-  return fmt::format("{}e{}", digit, exponent);
-}
-
 stats::TestResult log_test(const Plan& plan, const std::vector<double>& a,
                            const std::vector<double>& b) {
   const double confidence = 1.0 - plan.alpha;
@@ -116,6 +122,9 @@ json compare_arms(const Plan& plan, const Hypothesis& hypothesis, const ArmSampl
   const auto log_b = logs(b.values);
   const double rank_p = is_paired(plan.design) ? stats::wilcoxon_signed_rank(log_a, log_b).p
                                                : stats::mann_whitney(log_a, log_b).p;
+  // A rank test that cannot get below alpha says nothing against a t-test that does.
+  const double smallest = smallest_rank_p(plan, a.values.size(), b.values.size());
+  const bool disagree = smallest < plan.alpha && (test.p < plan.alpha) != (rank_p < plan.alpha);
   const bool equivalence = hypothesis.kind == HypothesisKind::equivalence;
   json comparison = {
       {"a", hypothesis.a},
@@ -130,7 +139,8 @@ json compare_arms(const Plan& plan, const Hypothesis& hypothesis, const ArmSampl
       {"degrees_of_freedom", test.degrees_of_freedom},
       {"rank_test", is_paired(plan.design) ? "wilcoxon" : "mann-whitney"},
       {"mann_whitney_p", rank_p},
-      {"disagreement", (test.p < plan.alpha) != (rank_p < plan.alpha)}};
+      {"rank_p_smallest", smallest},
+      {"disagreement", disagree}};
   if (equivalence) comparison["margin_percent"] = hypothesis.margin_percent;
   if (is_paired(plan.design)) {
     comparison["welch_p"] = stats::welch(log_a, log_b, 1.0 - plan.alpha).p;
@@ -185,9 +195,9 @@ json judge_a_a(const Plan& plan, const ArmSample& original, const ArmSample& twi
   const double low = std::exp(test.low);
   const double high = std::exp(test.high);
   std::string sentence =
-      fmt::format("the same arm twice: {} is {}x {} ({} to {}), p = {}", original.arm->name,
+      fmt::format("the same arm twice: {} is {}x {} ({} to {}), {}", original.arm->name,
                   ratio_text(ratio, low, high), twin.arm->name, ratio_text(low, low, high),
-                  ratio_text(high, low, high), p_text(test.p));
+                  ratio_text(high, low, high), stats::p_phrase(test.p));
   if (outside) {
     sentence += fmt::format(
         "; wholly outside the {:g} % that the plan wants to see: something favours one "

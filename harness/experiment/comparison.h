@@ -33,7 +33,5 @@ void withhold_verdict(nlohmann::json& comparison);
 
 /// "1.32", "12.3", "0.981": as many digits as the interval's width makes sense of.
 [[nodiscard]] std::string ratio_text(double ratio, double low, double high);
-/// "0.04", "3e-8", "below 1e-300".
-[[nodiscard]] std::string p_text(double p);
 
 }  // namespace assay
