@@ -308,7 +308,41 @@ std::vector<std::string> TomlTable::names() const {
   return names;
 }
 
-std::vector<std::pair<std::string, std::string>> TomlTable::settings(std::string_view name) {
+namespace {
+
+/// Whether every element is a text, a number, true or false.
+bool is_flat(const TomlNode& array) {
+  return std::all_of(array.items.begin(), array.items.end(),
+                     [](const auto& item) { return item->kind <= TomlNode::text; });
+}
+
+std::string array_text(const TomlNode& array) {
+  std::vector<std::string> items;
+  for (const auto& item : array.items) items.push_back(shown(*item));
+  return fmt::format("[{}]", fmt::join(items, ", "));
+}
+
+/// The node that a dotted path names below `table`, however much of it was quoted.
+const TomlNode* at_path(const TomlNode& table, std::string_view path) {
+  for (const auto& [key, child] : table.members) {
+    if (key == path) return child.get();
+    const bool below = path.size() > key.size() && path.starts_with(key) && path[key.size()] == '.';
+    if (!below) continue;
+    if (const TomlNode* found = at_path(*child, path.substr(key.size() + 1))) return found;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+std::string TomlTable::where_setting(std::string_view name, std::string_view path) const {
+  const TomlNode* const table = node_ != nullptr ? node_->member(name) : nullptr;
+  const TomlNode* const setting = table != nullptr ? at_path(*table, path) : nullptr;
+  return setting != nullptr ? state_->where(*setting) : where(name);
+}
+
+std::vector<std::pair<std::string, std::string>> TomlTable::settings(std::string_view name,
+                                                                     bool arrays) {
   std::vector<std::pair<std::string, std::string>> values;
   const TomlNode* node = ask_as(name, TomlNode::table, "a table");
   if (node == nullptr) return values;
@@ -322,8 +356,14 @@ std::vector<std::pair<std::string, std::string>> TomlTable::settings(std::string
         self(self, *child, whole + ".");
       } else if (child->kind <= TomlNode::text) {
         values.emplace_back(whole, child->kind == TomlNode::text ? child->string : shown(*child));
+      } else if (arrays && child->kind == TomlNode::array && is_flat(*child)) {
+        values.emplace_back(whole, array_text(*child));
       } else {
-        reject(name, fmt::format("'{}.{}' must be a text, a number, true or false", name, whole));
+        state_->errors.push_back(
+            Error(ErrorKind::bad_input,
+                  fmt::format("'{}.{}' must be a text, a number, true or false{}", name, whole,
+                              arrays ? ", or an array of them" : ""))
+                .at(state_->where(*child)));
       }
     }
   };

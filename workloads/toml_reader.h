@@ -94,8 +94,11 @@ class TomlTable {
   /// read each one with a getter.
   [[nodiscard]] std::vector<std::string> names() const;
   /// A free-form sub-table name -> scalar, each value as text (true, 12, 0.5, or the string). Names
-  /// may be dotted, quoted or not.
-  [[nodiscard]] std::vector<std::pair<std::string, std::string>> settings(std::string_view name);
+  /// may be dotted, quoted or not. With `arrays` an array of scalars is taken too, as TOML: [0, 1].
+  [[nodiscard]] std::vector<std::pair<std::string, std::string>> settings(std::string_view name,
+                                                                          bool arrays = false);
+  /// "file:line" of one of settings(name), by its dotted name.
+  [[nodiscard]] std::string where_setting(std::string_view name, std::string_view path) const;
 
   /// Marks a key as read whatever it holds, for a key that is rejected anyway. False: not there.
   bool take(std::string_view name);

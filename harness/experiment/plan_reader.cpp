@@ -144,7 +144,8 @@ Declaration read_declaration(TomlTable& root) {
   }
   plan.question = root.text("question");
   declaration.workload = root.required_text("workload");
-  for (auto& pair : root.settings("workload_overrides")) declaration.overrides.push_back(pair);
+  for (auto& pair : root.settings("workload_overrides", true))
+    declaration.overrides.push_back(pair);
   read_arms(root, declaration);
   declaration.references = {"null", "raw-file"};
   if (root.has("references")) declaration.references = root.texts("references");
@@ -189,6 +190,17 @@ std::unexpected<Error> no_such_arm(const Plan& plan, std::string_view given, con
   return refuse(std::move(error), table, key);
 }
 
+/// The workload's reader calls every override a --set; of a plan in a file it is a line there.
+Error placed_override(Error error, const Declaration& declaration, const TomlTable& root) {
+  if (declaration.plan.file.empty()) return error;
+  for (const auto& [path, value] : declaration.overrides) {
+    if (error.where() != "--set " + path) continue;
+    return error.in("workload_overrides, " + path)
+        .at(root.where_setting("workload_overrides", path));
+  }
+  return error;
+}
+
 Status resolve_workload(Declaration& declaration, const TomlTable& root,
                         const PlanEnvironment& environment) {
   Plan& plan = declaration.plan;
@@ -199,7 +211,7 @@ Status resolve_workload(Declaration& declaration, const TomlTable& root,
   }
   auto workload = environment.find_workload(which, declaration.overrides);
   if (!workload) {
-    Error error = workload.error();
+    Error error = placed_override(workload.error(), declaration, root);
     return error.where().empty() ? refuse(std::move(error), root, "workload") : fail(error);
   }
   plan.workload = std::move(*workload);

@@ -284,5 +284,23 @@ TEST_F(PlanFile, made_of_flags_obeys_the_same_rules) {
   EXPECT_FALSE(plan_from_json(wrong, stores_.environment()));
 }
 
+TEST_F(PlanFile, a_wrong_override_is_told_with_file_and_line) {
+  const std::string text = head() + "[[arms]]\nstore = \"alpha\"\n[workload_overrides]\n";
+  const auto line = std::to_string(std::count(text.begin(), text.end(), '\n') + 2);
+  for (const char* key : {"keys.count", "\"keys.count\""}) {
+    const std::string said = refusal(text + "values.bytes = 20\n" + key + " = 0\n");
+    EXPECT_TRUE(said.starts_with("p.toml:" + line + ": workload_overrides, keys.count: ")) << said;
+    EXPECT_EQ(said.find("--set"), std::string::npos) << said;
+  }
+}
+
+TEST_F(PlanFile, an_override_may_be_an_array) {
+  const Plan plan = read(head() +
+                         "[[arms]]\nstore = \"alpha\"\n[workload_overrides]\n"
+                         "phases.run.roles.0.cpus = [0, 1]\n");
+  ASSERT_FALSE(plan.workload.phases.back().roles.empty());
+  EXPECT_EQ(plan.workload.phases.back().roles.front().cpus, (std::vector<int>{0, 1}));
+}
+
 }  // namespace
 }  // namespace assay
