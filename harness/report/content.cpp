@@ -1,6 +1,7 @@
 #include "harness/report/content.h"
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <map>
 
@@ -8,9 +9,12 @@
 #include <fmt/ranges.h>
 
 #include "harness/report/units.h"
+#include "harness/stats/p_text.h"
 
 namespace assay::report {
 namespace {
+
+using stats::p_phrase;
 
 /// "1.24 to 1.29 k/s": the unit once where both ends have the same one.
 std::string interval_text(const ReportModel& model, const std::optional<Interval>& interval) {
@@ -29,12 +33,6 @@ std::string interval_text(const ReportModel& model, const std::optional<Interval
 /// A reference may be thousands of times as fast: no percentage then.
 std::string format_share(double share) {
   return share >= 10 ? format_number(share) + "x" : format_percent(share);
-}
-
-/// "p = 0.04", "p < 1e-15".
-std::string p_phrase(double p) {
-  const std::string text = format_p(p);
-  return (text.starts_with('<') ? "p " : "p = ") + text;
 }
 
 /// What n counts: sets of processes, blocks, or trials of each arm.
@@ -150,9 +148,47 @@ Table make_table(const ReportModel& model) {
   return table;
 }
 
-Statement judged(const Comparison& comparison) {
+/// Whether the sentence begins with the second arm: it puts the larger figure first.
+bool is_turned(const Comparison& comparison) {
+  const auto begins_with = [&](const std::string& arm) {
+    return comparison.sentence.starts_with(arm + " ") ||
+           comparison.sentence.starts_with(arm + "'s ");
+  };
+  return begins_with(comparison.b) && !begins_with(comparison.a);
+}
+
+/// "adjusted p = 0.03 (p = 0.01 and the interval are not adjusted)"; only p where both are equal.
+std::string p_values_text(const Comparison& comparison) {
+  const double adjusted = *comparison.p_adjusted.value;
+  if (!comparison.p.value) return "adjusted " + p_phrase(adjusted);
+  const std::string raw = p_phrase(*comparison.p.value);
+  if (*comparison.p.value == adjusted) return raw;
+  return fmt::format("adjusted {} ({} and the interval are not adjusted)", p_phrase(adjusted), raw);
+}
+
+std::string rank_test_text(const Comparison& comparison, double alpha) {
+  const bool wilcoxon = comparison.rank_test == "wilcoxon";
+  std::string text = fmt::format("{} {}", wilcoxon ? "Wilcoxon" : "Mann-Whitney",
+                                 p_phrase(*comparison.mann_whitney_p.value));
+  const auto& smallest = comparison.rank_p_smallest.value;
+  if (comparison.disagreement) {
+    text += ", which DISAGREES";
+  } else if (smallest && *smallest >= alpha) {
+    text += *comparison.mann_whitney_p.value <= *smallest
+                ? ", the least that so few trials allow"
+                : fmt::format(" (so few trials allow no less than {})", stats::p_text(*smallest));
+  }
+  return text;
+}
+
+Statement judged(const Comparison& comparison, double alpha) {
   Statement statement;
-  const std::string& verdict = comparison.verdict;
+  // The sentence may begin with the second arm, the recorded verdict is about the first: both are
+  // told from the side that the sentence takes.
+  const bool decided = comparison.verdict == "superior" || comparison.verdict == "inferior";
+  const bool turned = decided && is_turned(comparison);
+  std::string verdict = comparison.verdict;
+  if (turned) verdict = verdict == "superior" ? "inferior" : "superior";
   statement.tone = verdict == "superior"     ? Tone::better
                    : verdict == "inferior"   ? Tone::worse
                    : verdict == "equivalent" ? Tone::same
@@ -165,25 +201,43 @@ Statement judged(const Comparison& comparison) {
     statement.sentence = fmt::format("{} is {} {}", comparison.a,
                                      shown(comparison.ratio, format_ratio), comparison.b);
   }
-  // The sentence may begin with the faster one, the verdict is about the first.
-  const bool decided = verdict == "superior" || verdict == "inferior";
-  std::vector<std::string> parts{fmt::format(
-      "{}{} by a test of {}", decided ? comparison.a + " is " : "", verdict, comparison.kind)};
+  const std::string& about = turned ? comparison.b : comparison.a;
+  std::vector<std::string> parts{
+      fmt::format("{}{} by a test of {}", decided ? about + " is " : "", verdict, comparison.kind)};
   if (!comparison.test.empty()) parts.push_back(name_of_test(comparison.test));
   if (comparison.degrees_of_freedom.value) {
     parts.push_back(fmt::format("df = {}", format_number(*comparison.degrees_of_freedom.value)));
   }
-  if (comparison.p_adjusted.value) {
-    parts.push_back("adjusted " + p_phrase(*comparison.p_adjusted.value));
-  }
-  if (comparison.mann_whitney_p.value) {
-    const bool wilcoxon = comparison.rank_test == "wilcoxon";
-    parts.push_back(fmt::format("{} {}{}", wilcoxon ? "Wilcoxon" : "Mann-Whitney",
-                                p_phrase(*comparison.mann_whitney_p.value),
-                                comparison.disagreement ? ", which DISAGREES" : ""));
-  }
+  if (comparison.p_adjusted.value) parts.push_back(p_values_text(comparison));
+  if (comparison.mann_whitney_p.value) parts.push_back(rank_test_text(comparison, alpha));
   statement.detail = fmt::format("{}", fmt::join(parts, "; "));
   return statement;
+}
+
+/// Trials that were lost to the same cause share a line, whatever the figures in it: an arm may
+/// have lost dozens.
+void add_void_trials(const ReportModel& model, Content& content) {
+  std::map<std::array<std::string, 3>, std::vector<const Trial*>> alike;
+  for (const Trial& trial : model.trials) {
+    if (trial.status == "ok" || trial.status == "disqualified") continue;
+    std::string cause = trial.reason;
+    std::erase_if(cause, [](char c) { return c == '.' || (c >= '0' && c <= '9'); });
+    alike[{trial.arm, trial.status, cause}].push_back(&trial);
+  }
+  for (const auto& [key, trials] : alike) {
+    const Trial& first = *trials.front();
+    if (trials.size() == 1) {
+      content.checks.push_back(
+          {Tone::bad, "!",
+           fmt::format("Trial {} of {} is {}", first.index, first.arm, first.status),
+           first.reason});
+      continue;
+    }
+    content.checks.push_back({Tone::bad, "!",
+                              fmt::format("{} trials of {} are {} (the first: trial {})",
+                                          trials.size(), first.arm, first.status, first.index),
+                              first.reason});
+  }
 }
 
 void add_checks(const ReportModel& model, Content& content) {
@@ -231,12 +285,7 @@ void add_checks(const ReportModel& model, Content& content) {
     content.checks.push_back({Tone::open, "~", "Smallest detectable effect: not known",
                               model.smallest_detectable_ratio.why});
   }
-  for (const Trial& trial : model.trials) {
-    if (trial.status == "ok" || trial.status == "disqualified") continue;
-    content.checks.push_back(
-        {Tone::bad, "!", fmt::format("Trial {} of {} is {}", trial.index, trial.arm, trial.status),
-         trial.reason});
-  }
+  add_void_trials(model, content);
 }
 
 bool beats(const ReportModel& model, const std::string& best, const std::string& other) {
@@ -288,7 +337,7 @@ std::string make_headline(const ReportModel& model) {
     only = ++declared == 1 ? &comparison : nullptr;
   }
   if (only == nullptr || only->verdict == "void") return leader_sentence(model);
-  const std::string sentence = judged(*only).sentence + ".";
+  const std::string sentence = judged(*only, model.alpha).sentence + ".";
   if (!only->declared) return sentence;
   if (only->verdict == "inferior") return "Rejected: " + sentence;
   if (only->verdict == "inconclusive") return "Not shown: " + sentence;
@@ -359,7 +408,9 @@ void add_facts(const ReportModel& model, Content& content) {
   content.facts = {
       {"result", model.result},
       {"workload", model.workload},
-      {"unit of analysis", "one process a value"},
+      {"unit of analysis", model.design == "windows"
+                               ? "one set of processes that take turns, one value an arm from each"
+                               : "one process a value"},
       {"n", fmt::format("{} {}", model.n, unit_of_n(model))},
       {"metric", fmt::format("{} in {}", model.metric, model.unit)},
       {"design", fmt::format("{}, alpha = {}", model.design, format_number(model.alpha))},
@@ -408,7 +459,7 @@ Content make_content(const ReportModel& model) {
   content.headline = make_headline(model);
   content.table = make_table(model);
   for (const Comparison& comparison : model.comparisons) {
-    content.comparisons.push_back(judged(comparison));
+    content.comparisons.push_back(judged(comparison, model.alpha));
   }
   add_checks(model, content);
   add_unknowns(model, content);

@@ -61,6 +61,7 @@ struct Comparison {
   std::string verdict;
   std::string sentence;
   Quantity ratio, p, p_adjusted, degrees_of_freedom, mann_whitney_p;
+  Quantity rank_p_smallest;  ///< the least p that the rank test can give at this n
   std::optional<Interval> interval;
   bool disagreement = false;
   bool declared = false;  ///< a hypothesis of the plan, not one of all pairs

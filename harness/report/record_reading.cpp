@@ -166,6 +166,7 @@ Comparison read_comparison(const json& record) {
   comparison.p_adjusted = read_quantity(record, "p_adjusted");
   comparison.degrees_of_freedom = read_quantity(record, "degrees_of_freedom");
   comparison.mann_whitney_p = read_quantity(record, "mann_whitney_p");
+  comparison.rank_p_smallest = read_quantity(record, "rank_p_smallest");
   comparison.interval = read_interval(record);
   comparison.disagreement = flag(record, "disagreement");
   comparison.declared = flag(record, "declared");

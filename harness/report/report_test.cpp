@@ -110,7 +110,7 @@ TEST_F(Report, writes_small_p_values_without_two_signs_of_comparison) {
   ReportModel model = model_of(shape_, directory_.path());
   model.comparisons[0].p_adjusted.value = 1e-20;
   const std::string text = terminal_report(model, false, 400);
-  EXPECT_TRUE(contains(text, "adjusted p < 1e-15"));
+  EXPECT_TRUE(contains(text, "adjusted p < 1e-15 (p = 3e-8 "));
   EXPECT_FALSE(contains(text, "= <"));
 }
 
@@ -139,6 +139,13 @@ TEST_F(Report, the_page_needs_nothing_from_elsewhere) {
   EXPECT_FALSE(contains(html, "src="));
   EXPECT_FALSE(contains(html, "@import"));
   EXPECT_FALSE(contains(html, "xlink:href=\"http"));
+}
+
+TEST_F(Report, a_picture_is_as_wide_as_the_page_and_no_wider) {
+  const std::string html = html_report(model_of(shape_, directory_.path()), {}, {});
+  EXPECT_TRUE(contains(html, "figure svg{display:block;width:100%;max-width:100%"));
+  EXPECT_FALSE(contains(html, "figure svg{min-width"));
+  EXPECT_FALSE(contains(html, ".pictures figure{max-width"));
 }
 
 TEST_F(Report, two_writings_give_the_same_bytes) {
@@ -228,6 +235,75 @@ TEST_F(Report, a_declared_hypothesis_is_the_answer) {
   EXPECT_TRUE(make_content(model).headline.starts_with("Not shown: "));
   model.comparisons[0].verdict = "superior";
   EXPECT_TRUE(make_content(model).headline.starts_with("Confirmed: "));
+}
+
+TEST_F(Report, tells_a_comparison_from_the_side_that_its_sentence_begins_with) {
+  ReportModel model = model_of(shape_, directory_.path());
+  Comparison& one = model.comparisons[0];
+  one.a = "lmdb";
+  one.b = "sqlite";
+  one.verdict = "inferior";
+  one.sentence = "sqlite is 298x lmdb (290 to 305), p = 0.01, n = 4";
+  const Statement turned = make_content(model).comparisons[0];
+  EXPECT_EQ(turned.mark, "+");
+  EXPECT_TRUE(turned.detail.starts_with("sqlite is superior by a test of superiority"))
+      << turned.detail;
+  one.sentence = "lmdb is 0.003x sqlite (0.002 to 0.004), p = 0.01, n = 4";
+  const Statement straight = make_content(model).comparisons[0];
+  EXPECT_EQ(straight.mark, "-");
+  EXPECT_TRUE(straight.detail.starts_with("lmdb is inferior by")) << straight.detail;
+}
+
+TEST_F(Report, shows_both_p_values_and_which_one_goes_with_the_interval) {
+  ReportModel model = model_of(shape_, directory_.path());
+  model.comparisons[0].p.value = 0.01;
+  model.comparisons[0].p_adjusted.value = 0.03;
+  EXPECT_TRUE(contains(make_content(model).comparisons[0].detail,
+                       "adjusted p = 0.03 (p = 0.01 and the interval are not adjusted)"))
+      << make_content(model).comparisons[0].detail;
+  model.comparisons[0].p_adjusted.value = 0.01;
+  EXPECT_FALSE(contains(make_content(model).comparisons[0].detail, "adjusted"));
+}
+
+TEST_F(Report, says_when_the_rank_test_could_not_have_agreed) {
+  ReportModel model = model_of(shape_, directory_.path());
+  model.comparisons[0].mann_whitney_p.value = 0.33;
+  model.comparisons[0].rank_p_smallest.value = 0.33;
+  EXPECT_TRUE(contains(make_content(model).comparisons[0].detail,
+                       "Mann-Whitney p = 0.33, the least that so few trials allow"));
+}
+
+TEST_F(Report, of_windows_counts_sets_of_processes) {
+  ReportModel model = model_of(shape_, directory_.path());
+  const auto unit = [&model] {
+    for (const auto& [name, value] : make_content(model).facts) {
+      if (name == "unit of analysis") return value;
+    }
+    return std::string();
+  };
+  EXPECT_EQ(unit(), "one process a value");
+  model.design = "windows";
+  EXPECT_EQ(unit(), "one set of processes that take turns, one value an arm from each");
+}
+
+TEST_F(Report, names_void_trials_of_one_cause_in_one_line) {
+  ReportModel model = model_of(shape_, directory_.path());
+  for (Trial& trial : model.trials) {
+    if (trial.arm != "sqlite" && trial.index != 0) continue;
+    trial.status = "void";
+    trial.reason = "others used 0.7" + std::to_string(trial.index) + " CPUs";
+  }
+  std::size_t lines = 0;
+  for (const Statement& check : make_content(model).checks) {
+    if (!check.detail.starts_with("others used")) continue;
+    ++lines;
+    const bool many = check.sentence.starts_with("4 trials of sqlite are void (the first: ");
+    EXPECT_TRUE(many || check.sentence.starts_with("Trial 0 of ") ||
+                check.sentence.starts_with("5 trials of sqlite"))
+        << check.sentence;
+  }
+  EXPECT_LE(lines, 2U);
+  EXPECT_GE(lines, 1U);
 }
 
 TEST_F(Report, a_void_experiment_names_no_leader) {

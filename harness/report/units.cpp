@@ -73,16 +73,6 @@ std::string format_percent(double fraction) {
   return fmt::format("{:.0f} %", percent);
 }
 
-std::string format_p(double p) {
-  if (p < 1e-15) return "< 1e-15";
-  if (p >= 0.001) return fmt::format("{:.2g}", p);
-  const int exponent = static_cast<int>(std::floor(std::log10(p)));
-  const double mantissa = p / std::pow(10.0, exponent);
-  const long rounded = std::lround(mantissa);
-  return rounded == 10 ? fmt::format("1e{}", exponent + 1)
-                       : fmt::format("{}e{}", rounded, exponent);
-}
-
 std::string format_metric(double value, const std::string& unit) {
   if (unit == "operations/s") return format_count(value) + "/s";
   if (unit == "ns") return format_time_ns(value);

@@ -19,8 +19,6 @@ namespace assay::report {
 [[nodiscard]] std::string format_ratio(double ratio);
 /// "71 %", "0.4 %".
 [[nodiscard]] std::string format_percent(double fraction);
-/// "0.031", "3e-8", "< 1e-15".
-[[nodiscard]] std::string format_p(double p);
 /// In the verdict's unit: "12.3 k/s" for operations/s, a time for ns, else number and unit.
 [[nodiscard]] std::string format_metric(double value, const std::string& unit);
 

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "harness/stats/p_text.h"
+
 namespace assay::report {
 namespace {
 
@@ -39,11 +41,11 @@ TEST(Bytes, are_binary) {
 }
 
 TEST(PValue, keeps_its_exponent) {
-  EXPECT_EQ(format_p(0.61), "0.61");
-  EXPECT_EQ(format_p(0.0312), "0.031");
-  EXPECT_EQ(format_p(3.2e-8), "3e-8");
-  EXPECT_EQ(format_p(9.7e-8), "1e-7");
-  EXPECT_EQ(format_p(0.0), "< 1e-15");
+  EXPECT_EQ(stats::p_text(0.61), "0.61");
+  EXPECT_EQ(stats::p_text(0.0312), "0.031");
+  EXPECT_EQ(stats::p_text(3.2e-8), "3e-8");
+  EXPECT_EQ(stats::p_text(9.7e-8), "1e-7");
+  EXPECT_EQ(stats::p_text(0.0), "< 1e-15");
 }
 
 TEST(Percent, shows_a_digit_below_ten) {
