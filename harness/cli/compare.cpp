@@ -156,7 +156,9 @@ void add_compare(CLI::App& app, Invocation& invocation) {
       ->check(whole_number(2, 100'000));
   add_seed_flag(*verb, options->seed, "seed of streams and order");
   verb->add_option("--design", options->design, "random, blocks or windows");
-  verb->add_option("--root", options->root, "benchmark root directory");
+  verb->add_option(
+      "--root", options->root,
+      "benchmark root directory (/var/tmp/assay-bench-UID, UID the number of the user)");
   verb->add_option("--latency", options->latency,
                    "compare a latency instead of throughput: CLASS.PERCENTILE, as read.p99");
   verb->add_option("--effect-percent", options->effect_percent,

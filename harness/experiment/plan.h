@@ -113,7 +113,11 @@ struct PlanEnvironment {
 /// "arms.1.settings.sync: \"off\" there, \"full\" here". Empty when they are equal.
 [[nodiscard]] std::string first_difference(const nlohmann::json& there, const nlohmann::json& here);
 
-/// Default benchmark root.
+/// Default benchmark root, as plans record it: the same for everybody, so that a registered plan
+/// is.
 inline constexpr std::string_view kDefaultRoot = "/var/tmp/assay-bench";
+/// The directory that the plan's root stands for: of the default, one for each user of the machine
+/// (its number follows), because who comes second could not write to the first one's.
+[[nodiscard]] std::string benchmark_root(const Plan& plan);
 
 }  // namespace assay

@@ -1,6 +1,7 @@
 // From TOML to a Plan, in two steps: first the declaration is read strictly, with the place of each
 // part; then stores, settings, workload and machine are asked whether it can be done.
 #include <sched.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -450,6 +451,10 @@ const Arm* Plan::find_arm(std::string_view arm_name) const {
   const auto found =
       std::find_if(arms.begin(), arms.end(), [&](const Arm& arm) { return arm.name == arm_name; });
   return found == arms.end() ? nullptr : &*found;
+}
+
+std::string benchmark_root(const Plan& plan) {
+  return plan.root == kDefaultRoot ? fmt::format("{}-{}", plan.root, ::getuid()) : plan.root;
 }
 
 PlanEnvironment PlanEnvironment::real() {

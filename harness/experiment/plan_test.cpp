@@ -1,5 +1,7 @@
 #include "harness/experiment/plan.h"
 
+#include <unistd.h>
+
 #include <nlohmann/json.hpp>
 
 #include "harness/experiment/fake_trial_test.h"
@@ -40,6 +42,7 @@ TEST_F(PlanFile, fills_in_defaults_the_twin_and_the_references) {
   EXPECT_EQ(plan.design, Design::random);
   EXPECT_EQ(plan.trials, 20U);
   EXPECT_EQ(plan.root, kDefaultRoot);
+  EXPECT_EQ(benchmark_root(plan), std::string(kDefaultRoot) + "-" + std::to_string(::getuid()));
   ASSERT_EQ(plan.hypotheses.size(), 1U);
   EXPECT_EQ(plan.hypotheses[0].a, "alpha");
   EXPECT_EQ(plan.hypotheses[0].b, "beta");
@@ -137,9 +140,6 @@ TEST_F(PlanFile, refuses_unequal_durability_unless_it_is_declared) {
   EXPECT_TRUE(read(head() + "mixed_durability = true\n" + arms).mixed_durability);
 }
 
-TEST_F(PlanFile, refuses_a_class_that_a_store_does_not_claim) {
-  const std::string text = head() + "[[arms]]\nstore = \"alpha\"\ndurability = \"power-last\"\n";
-  EXPECT_SAYS(refusal(text), "does not claim the durability class power-last");
 TEST_F(PlanFile, refuses_settings_that_break_the_promise_unless_it_is_declared) {
   const std::string arms =
       "[[arms]]\nstore = \"alpha\"\n[[arms]]\nstore = \"beta\"\n[arms.settings]\nsync = \"off\"\n";
@@ -158,6 +158,9 @@ TEST_F(PlanFile, refuses_settings_that_break_the_promise_unless_it_is_declared) 
   EXPECT_EQ(strengthened.find_arm("alpha")->weakened_to, std::nullopt);
 }
 
+TEST_F(PlanFile, refuses_a_class_that_a_store_does_not_claim) {
+  const std::string text = head() + "[[arms]]\nstore = \"alpha\"\ndurability = \"power-last\"\n";
+  EXPECT_SAYS(refusal(text), "does not claim the durability class power-last");
   EXPECT_EQ(kind_of_refusal(text), ErrorKind::unsupported);
 }
 

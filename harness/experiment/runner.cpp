@@ -3,6 +3,8 @@
 #include <unistd.h>
 
 #include <cctype>
+#include <cerrno>
+#include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -59,6 +61,23 @@ nlohmann::json ledger_form(nlohmann::json raw) {
   return raw;
 }
 
+/// Makes the benchmark root and refuses one that no trial could use.
+Status prepare_root(const std::string& root) {
+  constexpr std::string_view kRemedy = "--root, or root = in a plan, takes a directory of your own";
+  if (Status made = make_directories_durably(root); !made) {
+    Error error = made.error();
+    return fail(error.in("the benchmark root").hint(std::string(kRemedy)));
+  }
+  // Only making something tells; permission bits do not know of read-only file systems.
+  std::string probe = (fs::path(root) / "assay-probe-XXXXXX").string();
+  if (::mkdtemp(probe.data()) != nullptr) {
+    ::rmdir(probe.c_str());
+    return {};
+  }
+  Error error = system_error("nothing can be made in this benchmark root", errno);
+  return fail(error.at(root).hint(std::string(kRemedy)));
+}
+
 class Run {
  public:
   Run(const Plan& plan, const RunRequest& request, const RunServices& services,
@@ -86,6 +105,7 @@ class Run {
   [[nodiscard]] std::uint64_t trials_done() const;
 
   const Plan& plan_;
+  const std::string root_ = benchmark_root(plan_);
   const RunRequest& request_;
   const RunServices& services_;
   const std::atomic<bool>& stop_;
@@ -111,8 +131,8 @@ Status Run::prepare() {
   digest_ = plan_digest(canonical_);
   provenance_ = services_.provenance(plan_);
   stream_digest_ = services_.stream_digest(plan_.workload, plan_.seed);
-  ASSAY_TRY(make_directories_durably(plan_.root));  // before any trace of the run is made
-  services_.remove_stale_trials(plan_.root);
+  ASSAY_TRY(prepare_root(root_));  // before any trace of the run is made
+  services_.remove_stale_trials(root_);
   const RunIdentity identity = identity_of(digest_, provenance_);
   const auto ledger_path = choose_ledger(plan_, request_, identity);
   if (!ledger_path) return fail(ledger_path.error());
@@ -219,7 +239,7 @@ TrialRequest Run::request_for(const Arm& arm, std::uint64_t round, std::uint64_t
   trial.workload = plan_.workload;
   apply_timed_batches(timed_batches_, trial.workload);
   trial.seed = plan_.seed + round;
-  trial.root = plan_.root;
+  trial.root = root_;
   trial.timeout_ms = plan_.trial_timeout_ms;
   trial.max_foreign_cpus = plan_.foreign_cpus_max;
   trial.max_frequency_change = plan_.frequency_change_max;
@@ -447,7 +467,7 @@ Result<RunOutcome> Run::judge() {
 Result<RunOutcome> Run::go() {
   ASSAY_TRY(prepare());
   for (const std::string& note : plan_.notes) observer_.note(note);
-  if (std::string warning = services_.flush_warning(plan_.root); !warning.empty()) {
+  if (std::string warning = services_.flush_warning(root_); !warning.empty()) {
     observer_.note(warning);
     warnings_.push_back(std::move(warning));
   }

@@ -145,6 +145,18 @@ TEST_F(Runner, that_was_stopped_records_it_and_goes_on_where_it_stopped) {
   EXPECT_EQ(count(records(ledger()), "plan"), 1U);
 }
 
+TEST_F(Runner, refuses_a_root_that_takes_nothing_before_anything_is_recorded) {
+  Plan elsewhere = plan();
+  elsewhere.root = "/proc";
+  const auto refused = run(elsewhere);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().kind(), ErrorKind::environment);
+  EXPECT_NE(refused.error().message().find("/proc"), std::string::npos);
+  EXPECT_NE(refused.error().message().find("--root"), std::string::npos);
+  EXPECT_FALSE(fs::exists(folder_ + "/runs"));
+  EXPECT_TRUE(started_.empty());
+}
+
 TEST_F(Runner, sees_the_stop_flag_before_a_trial_begins) {
   stop_.store(true);
   const auto stopped = run(plan());

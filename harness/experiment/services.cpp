@@ -15,7 +15,7 @@ RunServices RunServices::real(std::vector<std::string> command_line) {
   services.remove_stale_trials = assay::remove_stale_trials;
   services.provenance = [command_line = std::move(command_line)](const Plan& plan) {
     ProvenanceOptions options;
-    options.benchmark_root = plan.root;
+    options.benchmark_root = benchmark_root(plan);
     options.command_line = command_line;
     return collect_provenance(options);
   };
