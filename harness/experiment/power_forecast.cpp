@@ -97,12 +97,17 @@ std::string enough(std::uint64_t needed, std::uint64_t trials) {
                           : fmt::format("{} are needed", needed);
 }
 
+/// Two digits without an exponent: "0.85 %", "3.2 %", "150 %".
+std::string scatter_text(double percent) {
+  return percent < 10.0 ? fmt::format("{:.2g} %", percent) : fmt::format("{:.0f} %", percent);
+}
+
 std::string gate_sentence(const Plan& plan, const json& power) {
   if (plan.a_a.empty()) return "";
   std::string text =
-      fmt::format("; the A/A gate asks for a scatter of at most {:.2g} %",
-                  cv_percent_of(stats::largest_deviation(log_effect(plan), plan.trials, plan.alpha,
-                                                         is_paired(plan.design))));
+      fmt::format("; the A/A gate asks for a scatter of at most {}",
+                  scatter_text(cv_percent_of(stats::largest_deviation(
+                      log_effect(plan), plan.trials, plan.alpha, is_paired(plan.design)))));
   const auto needed = power.find("gate_trials_needed");
   if (needed == power.end() || needed->get<std::uint64_t>() <= plan.trials) return text;
   return text + fmt::format(", so that it will hardly be passed: that takes about {} {}",
@@ -208,13 +213,13 @@ std::string power_sentence(const Plan& plan, const json& power) {
         gate_sentence(plan, power));
   }
   return fmt::format(
-      "power: {} {} see differences from {} ({}) at a scatter of {:.2g} % (from {}); for the "
+      "power: {} {} see differences from {} ({}) at a scatter of {} (from {}); for the "
       "{:g} % of the plan {}{}",
       plan.trials, unit_of_trials(plan.design),
       difference_text(power["smallest_detectable_ratio"].get<double>()), chance,
-      cv_percent_of(power["deviation"].get<double>()), power["source"].get<std::string>(),
-      plan.effect_percent, enough(power["trials_needed"].get<std::uint64_t>(), plan.trials),
-      gate_sentence(plan, power));
+      scatter_text(cv_percent_of(power["deviation"].get<double>())),
+      power["source"].get<std::string>(), plan.effect_percent,
+      enough(power["trials_needed"].get<std::uint64_t>(), plan.trials), gate_sentence(plan, power));
 }
 
 }  // namespace assay

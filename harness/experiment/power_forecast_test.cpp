@@ -58,6 +58,11 @@ TEST_F(Forecast, takes_the_cv_that_the_plan_declares_and_says_so) {
   EXPECT_EQ(recorded()["source"], "cv_percent of the plan");
 }
 
+TEST_F(Forecast, writes_a_large_scatter_without_an_exponent) {
+  const std::string told_before = told(plan("cv_percent = 150\n"));
+  EXPECT_SAYS(told_before, "at a scatter of 150 % ");
+}
+
 TEST_F(Forecast, takes_the_scatter_of_the_same_experiment_from_its_ledger) {
   RunRequest registered;
   registered.registered = true;

@@ -122,6 +122,11 @@ Result<std::string> choose_ledger(const Plan& plan, const RunRequest& request,
   std::error_code error;
   if (!request.out.empty()) {
     const fs::path out(request.out);
+    if (fs::exists(out, error) && !fs::is_directory(out, error)) {
+      return fail(Error(ErrorKind::bad_input, "this is a file, and --out takes a directory")
+                      .at(request.out)
+                      .hint("give --out a new or empty directory"));
+    }
     const bool empty = !fs::exists(out, error) || fs::is_empty(out, error);
     if (!empty && !fs::exists(out / kLedgerName, error)) {
       return fail(Error(ErrorKind::bad_input, "this directory holds files that are not ours")
@@ -184,7 +189,9 @@ std::string recorded_path(const ResultPlace& place, const std::string& path) {
 
 std::string actual_path(const ResultPlace& place, const std::string& recorded) {
   if (recorded.starts_with('/')) return recorded;
-  return (fs::path(place.base) / recorded).lexically_normal().string();
+  std::string path = (fs::path(place.base) / recorded).lexically_normal().string();
+  if (path.size() > 1 && path.ends_with('/')) path.pop_back();  // of "."
+  return path;
 }
 
 }  // namespace assay

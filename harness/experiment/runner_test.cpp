@@ -403,6 +403,23 @@ TEST_F(Runner, refuses_an_out_folder_with_other_files) {
   EXPECT_EQ(refused.error().kind(), ErrorKind::bad_input);
 }
 
+TEST_F(Runner, refuses_an_out_that_is_a_file) {
+  write(folder_ + "/mine", "a file");
+  RunRequest request;
+  request.out = folder_ + "/mine";
+  const auto refused = run(plan(), request);
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message().find("this is a file"), std::string::npos)
+      << refused.error().message();
+}
+
+TEST_F(Runner, names_the_files_of_a_resumed_result_without_a_double_slash) {
+  ResultPlace place;
+  place.base = "/x/";
+  EXPECT_EQ(actual_path(place, "."), "/x");
+  EXPECT_EQ(actual_path(place, "trials/0.json"), "/x/trials/0.json");
+}
+
 TEST_F(Runner, does_not_judge_from_a_raw_record_that_was_changed) {
   change_ = [this](const TrialRequest&, json&) -> Status {
     if (started_.size() == 8) return fail(ErrorKind::interrupted, "stopped");
