@@ -76,6 +76,14 @@ TEST_F(LoadReport, names_a_raw_file_that_was_changed) {
   EXPECT_NE(model.error().message().find("changed"), std::string::npos);
 }
 
+TEST_F(LoadReport, names_a_changed_raw_file_as_the_ledger_was_named) {
+  rewrite(made_.raw_files[4], bytes_of(made_.raw_files[4]) + " ");
+  const std::string here = std::filesystem::proximate(made_.ledger).string();
+  const Result<ReportModel> model = load_report(here, "");
+  ASSERT_FALSE(model);
+  EXPECT_EQ(model.error().where(), std::filesystem::proximate(made_.raw_files[4]).string());
+}
+
 TEST_F(LoadReport, takes_from_the_ledger_what_it_holds_when_the_raw_records_are_missing) {
   for (const std::string& raw : made_.raw_files) std::filesystem::remove(raw);
   const Result<ReportModel> model = load_report(made_.ledger, "");
