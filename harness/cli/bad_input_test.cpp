@@ -141,6 +141,14 @@ TEST_F(BadInput, settings_that_only_the_store_would_refuse_are_refused_before_th
   EXPECT_FALSE(std::filesystem::exists(directory_ / "bench"));
 }
 
+TEST_F(BadInput, space_that_no_disk_has_is_told_in_few_digits) {
+  const Finished run = assay(
+      "compare --stores lmdb --workload durable-put --trials 2 --no-a-a --root bench "
+      "--set keys.count=1099511627776");
+  EXPECT_EQ(run.status, 7) << run.err;
+  EXPECT_NE(run.err.find("TiB of disk, but "), std::string::npos) << run.err;
+}
+
 TEST_F(BadInput, a_key_that_is_set_twice_is_refused) {
   expect_one_message(assay("compare --stores lmdb --workload durable-put --set keys.count=10 "
                            "--set workload.keys.count=20"),

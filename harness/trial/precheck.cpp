@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
+#include <iterator>
+#include <string>
 
 #include <fmt/format.h>
 
@@ -55,6 +57,18 @@ Status check_operations(const Driver& driver, const Capabilities& can, const Wor
   return {};
 }
 
+/// "16 MiB", "324 TiB": MiB up to 10 of the next unit, so that a figure keeps few digits.
+std::string size_text(std::uint64_t bytes) {
+  constexpr const char* kUnits[] = {"MiB", "GiB", "TiB", "PiB"};
+  std::uint64_t size = bytes >> 20;
+  std::size_t unit = 0;
+  while (size >= 10U << 10 && unit + 1 < std::size(kUnits)) {
+    size >>= 10;
+    ++unit;
+  }
+  return fmt::format("{} {}", size, kUnits[unit]);
+}
+
 Status check_space(const Workload& workload, const std::string& directory) {
   struct statvfs info{};
   if (::statvfs(directory.c_str(), &info) != 0)
@@ -64,12 +78,14 @@ Status check_space(const Workload& workload, const std::string& directory) {
   const auto needed =
       static_cast<std::uint64_t>(static_cast<double>(data_bytes) * kSpaceFactor) + kSpaceBase;
   if (needed <= free_bytes) return {};
-  return fail(Error(ErrorKind::environment,
-                    fmt::format("workload \"{}\" stores {} MiB of keys and values and needs about "
-                                "{} MiB of disk, but {} MiB are free",
-                                workload.name, data_bytes >> 20, needed >> 20, free_bytes >> 20))
-                  .at(directory)
-                  .hint("free some space, give another benchmark root, or lower keys.count"));
+  return fail(
+      Error(ErrorKind::environment,
+            fmt::format("workload \"{}\" stores {} of keys and values and needs about {} of "
+                        "disk, but {} are free",
+                        workload.name, size_text(data_bytes), size_text(needed),
+                        size_text(free_bytes)))
+          .at(directory)
+          .hint("free some space, give another benchmark root, or lower keys.count"));
 }
 
 Status check_sizes(const Driver& driver, const Capabilities& can, const Workload& workload) {

@@ -519,7 +519,7 @@ TEST_F(Trial, refuses_what_cannot_be_run_before_it_measures) {
   record = run_trial(asked, stop_);
   ASSERT_FALSE(record);
   EXPECT_EQ(record.error().kind(), ErrorKind::environment);
-  EXPECT_NE(record.error().message().find("MiB are free"), std::string::npos)
+  EXPECT_NE(record.error().message().find("PiB of disk, but "), std::string::npos)
       << record.error().message();
   expect_clean();
 }
