@@ -61,6 +61,7 @@ struct FigureSet {
   std::string metric;     ///< "throughput"
   std::string unit;       ///< "operations/s", "ns", ...
   std::vector<Arm> arms;  ///< top row first, references last
+  std::string no_curves;  ///< why an arm lacks latencies and series, where the caller knows
 };
 
 struct Drawing {

@@ -87,7 +87,10 @@ std::vector<Attempt> percentile_figures(const FigureSet& set) {
     }
     if (!curves.empty()) attempts.push_back(percentile_figure(set, operation, curves));
   }
-  if (attempts.empty()) attempts.emplace_back(Skipped{"latency: no histogram was recorded"});
+  if (attempts.empty()) {
+    attempts.emplace_back(Skipped{
+        "latency: " + (set.no_curves.empty() ? "no histogram was recorded" : set.no_curves)});
+  }
   return attempts;
 }
 

@@ -87,7 +87,8 @@ Attempt series_figure(const FigureSet& set) {
     }
   }
   if (arms.empty() || rate.high == 0.0) {
-    return Skipped{"time series: the trials are too short to have one"};
+    return Skipped{"time series: " + (set.no_curves.empty() ? "the trials are too short to have one"
+                                                            : set.no_curves)};
   }
   const std::vector<Look> looks = looks_of(set.arms);
   Sheet sheet{"series", "rate and p99 over time",

@@ -163,6 +163,7 @@ std::string p_values_text(const Comparison& comparison) {
   if (!comparison.p.value) return "adjusted " + p_phrase(adjusted);
   const std::string raw = p_phrase(*comparison.p.value);
   if (*comparison.p.value == adjusted) return raw;
+  if (raw == p_phrase(adjusted)) return "adjusted " + raw;
   return fmt::format("adjusted {} ({} and the interval are not adjusted)", p_phrase(adjusted), raw);
 }
 

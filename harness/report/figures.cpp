@@ -119,6 +119,7 @@ plots::FigureSet figure_set(const ReportModel& model) {
   set.stamp.mixed_durability = model.mixed_durability;
   set.metric = model.metric;
   set.unit = model.unit;
+  if (!missing_raws_text(model).empty()) set.no_curves = "raw records are missing";
   for (const Row& row : model.rows) {
     if (!row.disqualified) set.arms.push_back(arm_of(model, row));
   }

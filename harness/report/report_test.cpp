@@ -210,6 +210,8 @@ TEST_F(Report, without_the_raw_records_draws_what_the_ledger_holds) {
   const Result<plots::Drawn> drawn = write_plots(*model, directory_.path() + "/plots");
   ASSERT_TRUE(drawn) << drawn.error().message();
   EXPECT_EQ(drawn->figures.size(), 5U);  // all but the latency curves and the time series
+  EXPECT_EQ(drawn->notes[0], "latency: raw records are missing");
+  EXPECT_EQ(drawn->notes[1], "time series: raw records are missing");
   EXPECT_TRUE(contains(drawn->notes.back(), "20 of 20 raw records are missing"));
   EXPECT_TRUE(contains(terminal_report(*model, false, 400), "20 of 20 raw records are missing"));
   EXPECT_TRUE(contains(json_report(*model), "\"missing\": true"));
@@ -261,6 +263,10 @@ TEST_F(Report, shows_both_p_values_and_which_one_goes_with_the_interval) {
   EXPECT_TRUE(contains(make_content(model).comparisons[0].detail,
                        "adjusted p = 0.03 (p = 0.01 and the interval are not adjusted)"))
       << make_content(model).comparisons[0].detail;
+  model.comparisons[0].p.value = 1e-20;
+  model.comparisons[0].p_adjusted.value = 2e-20;
+  EXPECT_TRUE(contains(make_content(model).comparisons[0].detail, "; adjusted p < 1e-15; "));
+  model.comparisons[0].p.value = 0.01;
   model.comparisons[0].p_adjusted.value = 0.01;
   EXPECT_FALSE(contains(make_content(model).comparisons[0].detail, "adjusted"));
 }
