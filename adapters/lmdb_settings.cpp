@@ -78,8 +78,9 @@ std::vector<Setting> lmdb_settings(DurabilityClass durability) {
       {"append",
        "auto",
        "auto: MDB_APPEND for an atomic batch whose keys ascend and lie behind all others, as a "
-       "sorted bulk load has them: no search for the place of a key (a third of the CPU time of a "
-       "million puts here, pages are as full without). Every batch is looked at, so nothing needs "
+       "sorted bulk load has them: no search for the place of a key (a third of the CPU time of "
+       "a million puts when measured for this adapter; pages are as full without). Every batch is "
+       "looked at, so nothing needs "
        "to be declared; single puts and batches in any other order go without",
        "lmdb.h 0.9.24, mdb_put on MDB_APPEND",
        {"auto", "off"}},

@@ -141,7 +141,7 @@ class LodeStore final : public Store {
             std::unique_ptr<lode::Store> engine)
       : Store(options.directory),
         limits_(std::string(kName), capabilities, options.key_kind),
-        plan_(std::move(plan)),
+        plan_(plan),
         engine_(std::move(engine)) {}
 
   Result<std::unique_ptr<Session>> session() override {
