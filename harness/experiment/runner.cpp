@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <cctype>
-#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 #include <map>
@@ -19,6 +18,7 @@
 #include "harness/ledger/durable_file.h"
 #include "harness/ledger/ledger.h"
 #include "harness/provenance/sha256.h"
+#include "harness/trial/trial_directory.h"
 
 namespace assay {
 namespace {
@@ -69,13 +69,10 @@ Status prepare_root(const std::string& root) {
     return fail(error.in("the benchmark root").hint(std::string(kRemedy)));
   }
   // Only making something tells; permission bits do not know of read-only file systems.
-  std::string probe = (fs::path(root) / "assay-probe-XXXXXX").string();
-  if (::mkdtemp(probe.data()) != nullptr) {
-    ::rmdir(probe.c_str());
-    return {};
-  }
-  Error error = system_error("nothing can be made in this benchmark root", errno);
-  return fail(error.at(root).hint(std::string(kRemedy)));
+  const Result<TrialDirectory> probe = TrialDirectory::make(root);
+  if (probe) return {};
+  Error error = probe.error();
+  return fail(error.in("nothing can be made in the benchmark root").hint(std::string(kRemedy)));
 }
 
 class Run {

@@ -69,6 +69,30 @@ bool owner_is_gone(const fs::path& directory) {
   return boot != boot_id() || start_time(pid) != start;
 }
 
+/// True for a directory with a name of ours whose maker is gone before it was marked, or while its
+/// removal had come behind the mark: then nothing is in it, and removing it can lose nothing.
+bool may_be_unfinished(const fs::path& directory) {
+  const std::string name = directory.filename().string().substr(kPrefix.size());
+  const std::size_t dash = name.find('-');
+  constexpr std::string_view kDigits = "0123456789";
+  if (dash == 0 || dash == std::string::npos || dash + 1 == name.size()) return false;
+  const std::string pid = name.substr(0, dash);
+  return name.find_first_not_of(kDigits) == dash &&
+         name.find_first_not_of(kDigits, dash + 1) == std::string::npos && start_time(pid).empty();
+}
+
+/// The mark goes last: a removal that is cut short can be taken up again.
+void remove_marked(const fs::path& directory) {
+  std::error_code ignored;
+  fs::directory_iterator entries(directory, ignored);
+  std::vector<fs::path> others;
+  for (; !ignored && entries != fs::end(entries); entries.increment(ignored))
+    if (entries->path().filename() != kMarkName) others.push_back(entries->path());
+  for (const fs::path& other : others) fs::remove_all(other, ignored);
+  fs::remove(directory / kMarkName, ignored);
+  fs::remove(directory, ignored);
+}
+
 bool carries_our_mark(const fs::path& directory) {
   std::ifstream file(directory / kMarkName);
   std::string title;
@@ -139,9 +163,7 @@ TrialDirectory::TrialDirectory(TrialDirectory&& other) noexcept : path_(std::mov
 
 TrialDirectory::~TrialDirectory() {
   if (path_.empty() || !carries_our_mark(path_)) return;
-  std::error_code ignored;  // what is left is stale and removed by the next run
-  fs::remove_all(data(), ignored);
-  fs::remove_all(path_, ignored);
+  remove_marked(path_);  // what is left is stale and removed by the next run
 }
 
 void remove_stale_trials(const std::string& root) {
@@ -152,12 +174,13 @@ void remove_stale_trials(const std::string& root) {
     const fs::path& path = entries->path();
     if (!path.filename().string().starts_with(kPrefix)) continue;
     if (!fs::is_directory(fs::symlink_status(path, code))) continue;
-    if (owner_is_gone(path)) stale.push_back(path);
+    if (owner_is_gone(path) || may_be_unfinished(path)) stale.push_back(path);
   }
   for (const fs::path& path : stale) {
-    // The data first and the mark with the rest last: a removal cut short can be taken up again.
-    fs::remove_all(path / "data", code);
-    fs::remove_all(path, code);
+    if (carries_our_mark(path))
+      remove_marked(path);
+    else
+      ::rmdir(path.c_str());  // refused when anything is in it
   }
 }
 

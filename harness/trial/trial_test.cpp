@@ -537,7 +537,13 @@ TEST_F(Trial, leaves_foreign_directories_alone_and_removes_stale_ones) {
   put(bench + "/assay-trial-1-2/assay-trial.mark",
       "assay trial directory\npid 1\nstart 1\nboot of-another-day\n");
   put(bench + "/assay-trial-1-2/data/rest", "x");
+  // Of a maker that was killed before it came to the mark; one whose maker lives; not such a name.
+  for (const char* empty : {"/assay-trial-999999999-0", "/assay-trial-1-3", "/assay-trial-mine"})
+    fs::create_directory(bench + empty);
   remove_stale_trials(bench);
+  EXPECT_FALSE(fs::exists(bench + "/assay-trial-999999999-0"));
+  EXPECT_TRUE(fs::exists(bench + "/assay-trial-1-3"));
+  EXPECT_TRUE(fs::exists(bench + "/assay-trial-mine"));
   EXPECT_TRUE(fs::exists(bench + "/assay-trial-1-0/data/precious"));
   EXPECT_TRUE(fs::exists(bench + "/assay-trial-1-1/assay-trial.mark"));
   EXPECT_TRUE(fs::exists(bench + "/elsewhere/assay-trial.mark"));
