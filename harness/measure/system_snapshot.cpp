@@ -75,7 +75,8 @@ void compare_cpu_use(const SystemSnapshot& before, const SystemSnapshot& after,
   const Result<std::vector<int>> online = parse_cpu_list(after.online_cpus);
   const double available =
       static_cast<double>(span) * static_cast<double>(online ? online->size() : 1);
-  const double foreign = static_cast<double>(foreign_cpu(before.cpu, after.cpu).user_ns) / available;
+  const double foreign =
+      static_cast<double>(foreign_cpu(before.cpu, after.cpu).user_ns) / available;
   if (foreign > limits.foreign_cpu_share)
     found.push_back(fmt::format("other processes used {:.0f} % of the CPUs (limit {:.0f} %)",
                                 100 * foreign, 100 * limits.foreign_cpu_share));

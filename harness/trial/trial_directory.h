@@ -1,9 +1,9 @@
 // The directory of one trial: below the benchmark root, with a mark that says whose it is.
 //
 // Invariant: nothing is ever removed that does not carry a mark of ours, but for an empty directory
-// with a name of ours whose maker is gone (killed before it could mark it). The mark names the owning
-// process by pid, start time and the machine's boot, so that a directory whose owner is gone can be
-// told from one that is in use.
+// with a name of ours whose maker is gone (killed before it could mark it). The mark names the
+// owning process by pid, start time and the machine's boot, so that a directory whose owner is gone
+// can be told from one that is in use.
 #pragma once
 
 #include <string>

@@ -16,7 +16,8 @@ namespace {
 
 constexpr const char* kCalls[] = {"none",  "open",     "put",  "get",   "erase",
                                   "apply", "rollback", "scan", "close", nullptr};
-constexpr const char* kEnds[] = {"segv", "abort", "stack", "exit", "throw", "hang", "memory", nullptr};
+constexpr const char* kEnds[] = {"segv",  "abort", "stack",  "exit",
+                                 "throw", "hang",  "memory", nullptr};
 
 std::atomic<unsigned> taken{0};
 std::atomic<std::uint64_t> calls{0};  // of the kind that crashes, in this process
