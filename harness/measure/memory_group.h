@@ -63,8 +63,8 @@ class MemoryGroup {
   MemoryGroupPlace place_;  ///< its own directory; empty after a move
 };
 
-/// Moves the calling process into the group in `directory`. What it has touched before stays
-/// charged where it was.
+/// Moves the calling process, which must have one thread yet, into the group in `directory`. What
+/// it has touched before stays charged where it was.
 [[nodiscard]] Status join_memory_group(const std::string& directory);
 
 }  // namespace assay
