@@ -1,0 +1,132 @@
+// A campaign: one store under one setting, at one or more levels, until the budget is spent.
+//
+// A campaign is a row of cases. Case c follows from the campaign's seed and c alone, so that shards
+// (c modulo n) are parts of the same campaign and a stopped one goes on where it was. A level knows
+// how to run its cases; this header knows nothing of how a directory gets into the state that a
+// crash leaves.
+// Threads: run_campaign() is called by one thread at a time in a process.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "adapters/store.h"
+#include "harness/qualify/history.h"
+#include "harness/qualify/oracle.h"
+
+namespace assay::qualify {
+
+enum class Level : std::uint8_t { kill, power_files, power_blocks, errors, rot };
+/// "K", "F", "B", "E" or "R".
+[[nodiscard]] std::string_view to_string(Level level);
+[[nodiscard]] Result<Level> parse_level(std::string_view text);
+
+enum class Verdict : std::uint8_t {
+  pass,           ///< nothing worse than the contract was reached
+  fail,           ///< worse was reached
+  inconclusive,   ///< too few states, or what was recorded was incomplete
+  harness_error,  ///< a control misbehaved, the disk lied, or the harness itself failed
+  skipped,        ///< the machine lacks what the level needs: neither passed nor failed
+};
+/// "PASS", "FAIL", "INCONCLUSIVE", "HARNESS-ERROR" or "SKIPPED".
+[[nodiscard]] std::string_view to_string(Verdict verdict);
+
+/// When a level ends. Both unset: the level's own default.
+struct Budget {
+  std::optional<std::chrono::milliseconds> time;
+  std::optional<std::uint64_t> cases;  ///< kills, states, cuts: what the level counts
+};
+/// "60s", "5m", "1h", "500ms"; "1000" or "1000 cases" counts.
+[[nodiscard]] Result<Budget> parse_budget(std::string_view text);
+
+struct Shard {
+  std::uint64_t index = 0;  ///< from 0
+  std::uint64_t count = 1;
+};
+/// "1/4" to "4/4".
+[[nodiscard]] Result<Shard> parse_shard(std::string_view text);
+
+struct CampaignPlan {
+  std::string store;                                    ///< as find_driver takes it
+  DurabilityClass durability = DurabilityClass::power;  ///< what the store is opened for
+  Settings settings;
+  DurabilityClass claimed = DurabilityClass::power;  ///< what the settings leave of it
+  std::vector<Level> levels;
+  std::uint64_t seed = 1;
+  Budget budget;  ///< of each level
+  Shard shard;
+  HistoryShape shape;
+  std::string root;                        ///< where stores live while they are qualified
+  std::string out;                         ///< directory of bundles, state and ledger
+  std::uint32_t jobs = 2;                  ///< cases at the same time
+  std::uint32_t open_timeout_ms = 30'000;  ///< a store that takes longer to open hangs
+  std::uint32_t bundles_max = 3;           ///< failures that are kept as bundles
+  std::string binary;  ///< run as `BINARY qualify-worker`; empty = the running one
+};
+/// What decides whether a stopped campaign may be resumed: everything but budget, shard's places,
+/// jobs and paths.
+[[nodiscard]] nlohmann::json identity_json(const CampaignPlan& plan);
+
+/// What one level found, so far or at its end.
+struct LevelOutcome {
+  Level level = Level::kill;
+  std::string profile;  ///< of the persistence model; empty where there is none
+  Verdict verdict = Verdict::inconclusive;
+  std::string reason;                     ///< for all but PASS: a sentence
+  Loss allowed = Loss::intact;            ///< by what is claimed
+  Loss observed = Loss::intact;           ///< the worst that was reached
+  std::uint64_t lost_most = 0;            ///< acknowledged commits missing at once, at most
+  std::optional<DurabilityClass> proven;  ///< by this level alone
+  std::uint64_t cases = 0;                ///< kills, distinct states, cuts
+  std::uint64_t failures = 0;             ///< of them, beyond the contract
+  double elapsed_s = 0.0;
+  nlohmann::json coverage;  ///< counts by name; shown as they are
+  std::vector<std::string> bundles;
+  bool finished = false;  ///< false: stopped; `resume` continues it
+  nlohmann::json resume;  ///< what the level needs to go on
+};
+[[nodiscard]] nlohmann::json to_json(const LevelOutcome& outcome);
+[[nodiscard]] Result<LevelOutcome> level_outcome_from_json(const nlohmann::json& json);
+
+/// Told about a running campaign. The base class is silent. One thread at a time.
+class CampaignObserver {
+ public:
+  virtual ~CampaignObserver() = default;
+  virtual void level_begins(Level /*level*/, const std::string& /*profile*/) {}
+  /// `fraction` of the budget; `sentence` says what was found so far.
+  virtual void progress(double /*fraction*/, const std::string& /*sentence*/) {}
+  virtual void note(const std::string& /*sentence*/) {}
+  virtual void level_ends(const LevelOutcome& /*outcome*/) {}
+};
+
+/// Runs one level from `from` (a fresh outcome, or one that was stopped) until its budget is spent
+/// or `stop`. What the machine lacks is Verdict::skipped with a reason, not an error.
+using RunLevel = std::function<Result<std::vector<LevelOutcome>>(
+    const CampaignPlan& plan, const std::vector<LevelOutcome>& from, const std::atomic<bool>& stop,
+    CampaignObserver& observer)>;
+
+struct CampaignOutcome {
+  std::vector<LevelOutcome> levels;
+  bool interrupted = false;
+  nlohmann::json record;    ///< the body of kind "qualification"; null when interrupted
+  std::string ledger_path;  ///< where it was appended
+};
+
+/// Runs the plan's levels, keeps `out`/campaign.json so that it can be resumed, and appends the
+/// record to `out`/ledger.jsonl. Stale directories of killed campaigns are removed first.
+[[nodiscard]] Result<CampaignOutcome> run_campaign(const CampaignPlan& plan,
+                                                   const std::vector<std::string>& command_line,
+                                                   const std::atomic<bool>& stop,
+                                                   CampaignObserver& observer);
+
+/// The worst verdict of the levels: HARNESS-ERROR, FAIL, INCONCLUSIVE, SKIPPED, PASS.
+[[nodiscard]] Verdict worst_verdict(const std::vector<LevelOutcome>& levels);
+
+}  // namespace assay::qualify
