@@ -3,12 +3,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <array>
-
 #include "adapters/lmdb_store.h"
 #include "adapters/null_store.h"
 #include "adapters/raw_file_store.h"
-#include "adapters/rocksdb_store.h"
+#include "adapters/rocksdb_module.h"
 #include "adapters/sqlite_store.h"
 #ifdef ASSAY_HAS_LODE
 #include "adapters/lode_store.h"
@@ -20,16 +18,25 @@
 namespace assay {
 namespace {
 
-// A store is one line here. Reference arms come last: they stand beside the others.
-std::vector<const Driver*> drivers() {
-  return {
-      &sqlite_driver(),   &rocksdb_driver(), &lmdb_driver(),
-#ifdef ASSAY_HAS_LODE
-      &lode_driver(),
-#endif
-      &raw_file_driver(), &null_driver(),
-  };
+struct CompiledIn {
+  std::string_view name;
+  Result<const Driver*> (*driver)();
+};
+
+template <const Driver& (*driver)()>
+Result<const Driver*> linked_in() {
+  return &driver();
 }
+
+// A store is one line here. Reference arms come last: they stand beside the others.
+constexpr CompiledIn kStores[] = {
+    {"sqlite", &linked_in<sqlite_driver>},     {"rocksdb", &load_rocksdb_driver},
+    {"lmdb", &linked_in<lmdb_driver>},
+#ifdef ASSAY_HAS_LODE
+    {"lode", &linked_in<lode_driver>},
+#endif
+    {"raw-file", &linked_in<raw_file_driver>}, {"null", &linked_in<null_driver>},
+};
 
 bool is_path(std::string_view name) {
   return name.find('/') != std::string_view::npos || name.ends_with(".so");
@@ -39,7 +46,7 @@ bool is_path(std::string_view name) {
 
 std::vector<std::string> store_names() {
   std::vector<std::string> names;
-  for (const Driver* driver : drivers()) names.push_back(driver->name());
+  for (const CompiledIn& store : kStores) names.emplace_back(store.name);
   return names;
 }
 
@@ -52,8 +59,8 @@ Result<const Driver*> find_driver(std::string_view name_or_path) {
                     .at(std::string(name_or_path)));
 #endif
   }
-  for (const Driver* driver : drivers()) {
-    if (driver->name() == name_or_path) return driver;
+  for (const CompiledIn& store : kStores) {
+    if (store.name == name_or_path) return store.driver();
   }
   const std::vector<std::string> names = store_names();
   const std::string near = nearest_name(name_or_path, names);

@@ -1,5 +1,5 @@
-#include "adapters/rocksdb_store.h"
-
+// RocksDB: one database a store, synced or unsynced write-ahead log by class. Sessions may be used
+// at the same time; RocksDB groups the commits of concurrent writers.
 #include <fmt/format.h>
 #include <rocksdb/cache.h>
 #include <rocksdb/convenience.h>
@@ -19,10 +19,12 @@
 #include <chrono>
 #include <exception>
 #include <thread>
+#include <type_traits>
 #include <utility>
 
 #include "adapters/opening.h"
 #include "adapters/rocksdb_log.h"
+#include "adapters/rocksdb_module.h"
 #include "adapters/rocksdb_settings.h"
 
 namespace assay {
@@ -478,9 +480,10 @@ class RocksdbDriver final : public Driver {
 
 }  // namespace
 
-const Driver& rocksdb_driver() {
-  static const RocksdbDriver driver;
-  return driver;
-}
-
 }  // namespace assay
+
+extern "C" __attribute__((visibility("default"))) const assay::Driver* assay_rocksdb_entry() {
+  static const assay::RocksdbDriver driver;
+  return &driver;
+}
+static_assert(std::is_same_v<decltype(&assay_rocksdb_entry), assay::RocksdbEntry>);

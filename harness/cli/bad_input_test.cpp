@@ -103,6 +103,13 @@ TEST_F(BadInput, a_misspelt_shipped_workload_is_told_with_the_nearest_name) {
   expect_one_message(assay("workload show ycbs-a"), 2, {"ycbs-a", "ycsb-a"});
 }
 
+TEST_F(BadInput, a_rocksdb_adapter_that_cannot_be_loaded_is_told_and_stops_no_other_store) {
+  std::filesystem::copy_file(ASSAY_COMMAND, directory_ / "assay");
+  write_file(directory_ / "assay_rocksdb.so", "no shared object");
+  expect_one_message(shell("./assay store show rocksdb"), 7, {"assay_rocksdb.so", "RocksDB"});
+  EXPECT_EQ(shell("./assay store show lmdb").status, 0);
+}
+
 TEST_F(BadInput, an_unknown_store_is_told_with_the_nearest_name) {
   expect_one_message(assay("compare --stores sqlte,lmdb --workload durable-put"), 2,
                      {"sqlte", "sqlite"});

@@ -15,6 +15,7 @@
 #include <fmt/ranges.h>
 
 #include "harness/cli/verb.h"
+#include "harness/trial/trial.h"
 
 namespace {
 
@@ -51,7 +52,6 @@ int run_command(int argc, char** argv) {
   cli::add_compare(app, invocation);
   cli::add_plot(app, invocation);
   cli::add_report(app, invocation);
-  cli::add_worker(app, invocation);
   if (const Status known = check_verb(app, argc, argv); !known) {
     print_message(known.error().message());
     return static_cast<int>(cli::ExitStatus::bad_input);
@@ -105,7 +105,9 @@ int output_failed(int status, int reason, std::string_view verb) {
 
 int main(int argc, char** argv) {
   const std::string_view verb = argc > 1 ? argv[1] : "";
-  const bool worker = verb == "worker";
+  // `assay worker REQUEST-FILE`, not for people: the child process of a trial. It is told here
+  // because the parser of all the other verbs costs every trial its start.
+  const bool worker = verb == "worker" && argc == 3;
   open_missing_streams();
   // A terminal or a pipe that goes away must not end a run: writing fails instead. The child of a
   // trial dies with its parent, as its store's exceptions are the store's crash.
@@ -113,7 +115,7 @@ int main(int argc, char** argv) {
   int status = 0;
   int reason = 0;
   try {
-    status = run_command(argc, argv);
+    status = worker ? assay::worker_main(argv[2]) : run_command(argc, argv);
   } catch (const std::exception& error) {
     if (worker) throw;
     if (const auto* failed = dynamic_cast<const std::system_error*>(&error)) {

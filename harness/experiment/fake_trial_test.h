@@ -173,7 +173,8 @@ class FakeRun : public ::testing::Test {
     };
     fake.remove_stale_trials = [](const std::string&) {};
     fake.provenance = [this](const Plan&) {
-      return nlohmann::json{{"fingerprint", fingerprint_}, {"binary", {{"sha256", binary_}}}};
+      return nlohmann::json{{"fingerprint", fingerprint_}, {"binary", {{"sha256", binary_}}},
+                            {"libraries", {{"/lib/libstore.so", library_}}}};
     };
     fake.flush_warning = [](const std::string&) { return std::string(); };
     fake.stream_digest = [](const Workload&, std::uint64_t) { return std::string("same"); };
@@ -206,6 +207,7 @@ class FakeRun : public ::testing::Test {
       {"alpha", 1000.0}, {"beta", 2000.0}, {"gamma", 3000.0}, {"null", 1e6}, {"raw-file", 4000.0}};
   std::string fingerprint_ = "machine";
   std::string binary_ = "binary";
+  std::string library_ = "library";
   std::function<Status(const TrialRequest&, nlohmann::json&)> change_;
 };
 

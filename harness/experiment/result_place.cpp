@@ -90,6 +90,7 @@ RunIdentity identity_of(const std::string& digest, const nlohmann::json& provena
   if (const auto binary = provenance.find("binary"); binary != provenance.end()) {
     identity.binary_sha256 = text(binary->value("sha256", nlohmann::json()));
   }
+  identity.libraries = text(provenance.value("libraries", nlohmann::json()));
   identity.fingerprint = text(provenance.value("fingerprint", nlohmann::json()));
   return identity;
 }
@@ -106,6 +107,7 @@ const LedgerRecord* resumable_plan(const std::vector<LedgerRecord>& records,
                                            record->body.value("provenance", nlohmann::json()));
     if (theirs.plan_digest == identity.plan_digest &&
         theirs.binary_sha256 == identity.binary_sha256 &&
+        theirs.libraries == identity.libraries &&
         theirs.fingerprint == identity.fingerprint) {
       return &*record;
     }

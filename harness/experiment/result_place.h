@@ -28,6 +28,7 @@ struct ResultPlace {
 struct RunIdentity {
   std::string plan_digest;
   std::string binary_sha256;
+  std::string libraries;  ///< those loaded, the stores' own among them, with their digests
   std::string fingerprint;
 };
 [[nodiscard]] RunIdentity identity_of(const std::string& digest, const nlohmann::json& provenance);

@@ -178,8 +178,8 @@ TEST_F(Runner, resumes_an_exploratory_run_from_its_own_folder) {
   EXPECT_EQ(std::distance(fs::directory_iterator(folder_ + "/runs"), fs::directory_iterator()), 1);
 }
 
-TEST_F(Runner, begins_a_new_result_when_machine_or_binary_changed) {
-  for (std::string* identity : {&fingerprint_, &binary_}) {
+TEST_F(Runner, begins_a_new_result_when_machine_binary_or_library_changed) {
+  for (std::string* identity : {&fingerprint_, &binary_, &library_}) {
     change_ = [](const TrialRequest&, json&) -> Status {
       return fail(ErrorKind::interrupted, "stopped");
     };
