@@ -65,7 +65,8 @@ code{overflow-wrap:anywhere}
 @media (max-width:600px){td{padding:.35rem .5rem}td.name+td{white-space:normal}
 h1{font-size:1.4rem}.headline{font-size:1.1rem}
 .pairs td:first-child{white-space:normal}.pairs td{padding:.35rem .45rem}
-td.name{position:sticky;left:0;background:var(--paper);white-space:normal;min-width:6.5rem}}
+td.name{position:sticky;left:0;background:var(--paper);white-space:normal;min-width:6.5rem}
+figure svg{width:36rem;max-width:none}}
 @media print{:root{--paper:#fff;--ink:#000;--faint:#444;--line:#999;--soft:#fff}
 body{max-width:none;padding:0;font-size:11px}.scroll{overflow:visible}table{font-size:7.5px}
 th,td{padding:2px 3px;white-space:normal}.bar{width:4rem;print-color-adjust:exact;
