@@ -56,7 +56,7 @@ struct Acknowledgements {
   std::vector<Writer> writers;
   /// What was acknowledged at or before this place was put beyond power loss by Store::sync().
   std::uint64_t synced = 0;
-  /// A store was once opened and closed, or acknowledged a commit: it must be there.
+  /// A store was once open: from then on it must be there. Until then only its creation can fail.
   bool created = false;
 
   /// Nothing begun yet.
@@ -93,12 +93,12 @@ class SharedReceipts final : public ReceiptSink {
   [[nodiscard]] Acknowledgements read() const;
   /// Starts anew from `bases`, one a writer: what was found there is what counts from now on.
   void settle(const std::vector<Baseline>& bases);
-  void set_created();
 
  private:
   struct Header;
   struct Slot;
   SharedReceipts(void* memory, std::size_t bytes, const History& history, std::uint64_t capacity);
+  [[nodiscard]] Header& header() const;
   [[nodiscard]] Slot& slot(std::uint32_t writer, std::uint64_t number) const;
 
   void* memory_;

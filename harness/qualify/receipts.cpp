@@ -1,0 +1,188 @@
+#include "harness/qualify/receipts.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace assay::qualify {
+
+struct SharedReceipts::Slot {
+  std::atomic<std::uint64_t> begun;
+  std::atomic<std::uint64_t> acknowledged;
+};
+
+struct SharedReceipts::Header {
+  std::atomic<std::uint64_t> place;
+  std::atomic<std::uint64_t> synced;
+  std::atomic<std::uint32_t> stage;
+  std::atomic<std::uint32_t> created;
+  std::array<std::atomic<std::uint64_t>, 64> last_begun;
+};
+static_assert(std::atomic<std::uint64_t>::is_always_lock_free, "shared between processes");
+
+std::string_view to_string(Stage stage) {
+  switch (stage) {
+    case Stage::starting:
+      return "starting";
+    case Stage::opening:
+      return "opening";
+    case Stage::open:
+      return "open";
+    case Stage::checkpoint:
+      return "checkpoint";
+    case Stage::closing:
+      return "closing";
+    case Stage::closed:
+      return "closed";
+  }
+  return "starting";
+}
+
+Acknowledgements Acknowledgements::none(const History& history) {
+  Acknowledgements nothing;
+  nothing.writers.resize(history.shape().writers);
+  for (Writer& writer : nothing.writers) writer.base.state.resize(history.keys_of_writer());
+  return nothing;
+}
+
+Acknowledgements Acknowledgements::at(std::uint64_t place) const {
+  Acknowledgements then = *this;
+  for (Writer& writer : then.writers) {
+    for (std::size_t index = 0; index < writer.since.size(); ++index) {
+      Receipt& receipt = writer.since[index];
+      if (receipt.begun == 0 || receipt.begun > place) {
+        writer.since.resize(index);
+        break;
+      }
+      if (receipt.acknowledged > place) receipt.acknowledged = 0;
+    }
+  }
+  then.synced = std::min(then.synced, place);
+  return then;
+}
+
+std::uint64_t Acknowledgements::acknowledged_commits() const {
+  std::uint64_t count = 0;
+  for (const Writer& writer : writers)
+    for (const Receipt& receipt : writer.since) count += receipt.acknowledged != 0 ? 1 : 0;
+  return count;
+}
+
+Result<SharedReceipts> SharedReceipts::make(const History& history, std::uint64_t capacity) {
+  ASSAY_CHECK(history.shape().writers <= 64, "the header has places for 64 writers");
+  const std::size_t bytes = sizeof(Header) + history.shape().writers * capacity * sizeof(Slot);
+  void* const memory =
+      ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED)
+    return fail(system_error(fmt::format("cannot share {} bytes for receipts", bytes), errno));
+  return SharedReceipts(memory, bytes, history, capacity);
+}
+
+SharedReceipts::SharedReceipts(void* memory, std::size_t bytes, const History& history,
+                               std::uint64_t capacity)
+    : memory_(memory), bytes_(bytes), capacity_(capacity) {
+  bases_ = std::vector<Baseline>(history.shape().writers);
+  for (Baseline& base : bases_) base.state.resize(history.keys_of_writer());
+}
+
+SharedReceipts::SharedReceipts(SharedReceipts&& other) noexcept
+    : memory_(std::exchange(other.memory_, nullptr)),
+      bytes_(other.bytes_),
+      capacity_(other.capacity_),
+      bases_(std::move(other.bases_)) {}
+
+SharedReceipts::~SharedReceipts() {
+  if (memory_ != nullptr) ::munmap(memory_, bytes_);
+}
+
+SharedReceipts::Header& SharedReceipts::header() const {
+  return *static_cast<Header*>(memory_);
+}
+
+SharedReceipts::Slot& SharedReceipts::slot(std::uint32_t writer, std::uint64_t number) const {
+  ASSAY_CHECK(writer < bases_.size() && number > bases_[writer].number &&
+                  number - bases_[writer].number <= capacity_,
+              "a receipt needs a place");
+  auto* const slots = reinterpret_cast<Slot*>(static_cast<char*>(memory_) + sizeof(Header));
+  return slots[writer * capacity_ + (number - bases_[writer].number - 1)];
+}
+
+void SharedReceipts::begun(std::uint32_t writer, std::uint64_t number) {
+  // The place is taken last but one: a kill in between leaves a transaction that was not begun.
+  slot(writer, number).begun.store(header().place.fetch_add(1) + 1);
+  header().last_begun[writer].store(number);
+}
+
+void SharedReceipts::acknowledged(std::uint32_t writer, std::uint64_t number) {
+  slot(writer, number).acknowledged.store(header().place.fetch_add(1) + 1);
+}
+
+std::uint64_t SharedReceipts::sync_begins() {
+  return header().place.load();
+}
+
+void SharedReceipts::synced(std::uint64_t begun_at) {
+  std::uint64_t before = header().synced.load();
+  while (before < begun_at && !header().synced.compare_exchange_weak(before, begun_at)) {
+  }
+}
+
+void SharedReceipts::stage(Stage now) {
+  if (now == Stage::open) header().created.store(1);
+  header().stage.store(static_cast<std::uint32_t>(now));
+}
+
+Stage SharedReceipts::stage() const {
+  return static_cast<Stage>(header().stage.load());
+}
+
+std::uint64_t SharedReceipts::notes() const {
+  return header().place.load();
+}
+
+std::uint64_t SharedReceipts::last_begun(std::uint32_t writer) const {
+  return std::max(header().last_begun[writer].load(), bases_[writer].number);
+}
+
+std::uint64_t SharedReceipts::room(std::uint32_t writer) const {
+  return bases_[writer].number + capacity_ - last_begun(writer);
+}
+
+Acknowledgements SharedReceipts::read() const {
+  Acknowledgements all;
+  all.synced = header().synced.load();
+  all.created = header().created.load() != 0;
+  for (std::uint32_t writer = 0; writer < bases_.size(); ++writer) {
+    Acknowledgements::Writer one{.base = bases_[writer], .since = {}};
+    for (std::uint64_t number = one.base.number + 1; number <= one.base.number + capacity_;
+         ++number) {
+      const Slot& noted = slot(writer, number);
+      const Receipt receipt{noted.begun.load(), noted.acknowledged.load()};
+      if (receipt.begun == 0) break;
+      one.since.push_back(receipt);
+    }
+    all.writers.push_back(std::move(one));
+  }
+  return all;
+}
+
+void SharedReceipts::settle(const std::vector<Baseline>& bases) {
+  ASSAY_CHECK(bases.size() == bases_.size(), "a baseline a writer");
+  for (std::uint32_t writer = 0; writer < bases_.size(); ++writer) {
+    for (std::uint64_t number = bases_[writer].number + 1; number <= last_begun(writer); ++number) {
+      slot(writer, number).begun.store(0);
+      slot(writer, number).acknowledged.store(0);
+    }
+  }
+  bases_ = bases;
+  for (std::uint32_t writer = 0; writer < bases_.size(); ++writer)
+    header().last_begun[writer].store(bases_[writer].number);
+  header().synced.store(0);
+}
+
+}  // namespace assay::qualify
