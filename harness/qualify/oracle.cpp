@@ -148,11 +148,7 @@ nlohmann::json to_json(const Judgement& judgement) {
   for (const Finding& finding : judgement.findings)
     findings.push_back({{"kind", to_string(finding.kind)}, {"text", finding.text}});
   nlohmann::json found = nlohmann::json::array();
-  for (const Baseline& base : judgement.found) {
-    nlohmann::json state = nlohmann::json::array();
-    for (const Version& version : base.state) state.push_back({version.number, version.position});
-    found.push_back({{"number", base.number}, {"state", std::move(state)}});
-  }
+  for (const Baseline& base : judgement.found) found.push_back(to_json(base));
   return {{"loss", to_string(judgement.loss)},
           {"acknowledged", judgement.acknowledged},
           {"lost_acknowledged", judgement.lost_acknowledged},
@@ -184,12 +180,8 @@ Result<Judgement> judgement_from_json(const nlohmann::json& json) {
         if (finding.at("kind") == name) kind = value;
       judgement.findings.push_back({kind, finding.at("text")});
     }
-    for (const nlohmann::json& base : json.at("found")) {
-      Baseline one{.number = base.at("number"), .state = {}};
-      for (const nlohmann::json& version : base.at("state"))
-        one.state.push_back({version.at(0), version.at(1)});
-      judgement.found.push_back(std::move(one));
-    }
+    for (const nlohmann::json& base : json.at("found"))
+      judgement.found.push_back(baseline_from_json(base));
   } catch (const nlohmann::json::exception& exception) {
     return fail(ErrorKind::bad_input, fmt::format("not a judgement: {}", exception.what()));
   }

@@ -74,6 +74,19 @@ class Writer {
 
 }  // namespace
 
+OpenOptions qualification_options(const std::string& directory, DurabilityClass durability,
+                                  const Settings& settings, KeyKind key_kind) {
+  OpenOptions options;
+  options.directory = directory;
+  options.durability = durability;
+  options.settings = settings;
+  options.key_kind = key_kind;
+  options.memory_bytes = std::uint64_t{8} << 20;
+  options.expected_bytes = std::uint64_t{1} << 20;
+  options.value_bytes = 256;
+  return options;
+}
+
 Status perform_transaction(Session& session, const History& history,
                            const Transaction& transaction) {
   std::vector<std::string> keys;

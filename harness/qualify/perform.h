@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "adapters/store.h"
@@ -21,6 +22,12 @@ struct LifePlan {
   std::uint32_t sync_every = 0;        ///< ... between syncs of the whole store; 0 = none
   std::uint32_t read_every = 0;        ///< ... of each writer between reads of its own keys
 };
+
+/// How every process of a qualification opens its store: small caches, so that what a store does
+/// when they are full happens soon.
+[[nodiscard]] OpenOptions qualification_options(const std::string& directory,
+                                                DurabilityClass durability,
+                                                const Settings& settings, KeyKind key_kind);
 
 /// Errors are the store's own; ErrorKind::wrong_contents when a writer does not find what it wrote.
 [[nodiscard]] Status perform(Store& store, const History& history, const LifePlan& plan,

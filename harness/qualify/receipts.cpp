@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <ctime>
 #include <utility>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 namespace assay::qualify {
 
@@ -21,6 +23,7 @@ struct SharedReceipts::Header {
   std::atomic<std::uint64_t> synced;
   std::atomic<std::uint32_t> stage;
   std::atomic<std::uint32_t> created;
+  std::array<std::atomic<std::uint64_t>, 6> stage_began_ns;
   std::array<std::atomic<std::uint64_t>, 64> last_begun;
 };
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free, "shared between processes");
@@ -64,6 +67,50 @@ Acknowledgements Acknowledgements::at(std::uint64_t place) const {
   }
   then.synced = std::min(then.synced, place);
   return then;
+}
+
+nlohmann::json to_json(const Baseline& base) {
+  nlohmann::json state = nlohmann::json::array();
+  for (const Version& version : base.state) state.push_back({version.number, version.position});
+  return {{"number", base.number}, {"state", std::move(state)}};
+}
+
+Baseline baseline_from_json(const nlohmann::json& json) {
+  Baseline base{.number = json.at("number"), .state = {}};
+  for (const nlohmann::json& version : json.at("state"))
+    base.state.push_back({version.at(0), version.at(1)});
+  return base;
+}
+
+nlohmann::json to_json(const Acknowledgements& acknowledgements) {
+  nlohmann::json writers = nlohmann::json::array();
+  for (const Acknowledgements::Writer& writer : acknowledgements.writers) {
+    nlohmann::json since = nlohmann::json::array();
+    for (const Receipt& receipt : writer.since)
+      since.push_back({receipt.begun, receipt.acknowledged});
+    writers.push_back({{"base", to_json(writer.base)}, {"since", std::move(since)}});
+  }
+  return {{"writers", std::move(writers)},
+          {"synced", acknowledgements.synced},
+          {"created", acknowledgements.created}};
+}
+
+Result<Acknowledgements> acknowledgements_from_json(const nlohmann::json& json) {
+  Acknowledgements read;
+  try {
+    read.synced = json.at("synced");
+    read.created = json.at("created");
+    for (const nlohmann::json& writer : json.at("writers")) {
+      Acknowledgements::Writer one{.base = baseline_from_json(writer.at("base")), .since = {}};
+      for (const nlohmann::json& receipt : writer.at("since"))
+        one.since.push_back({receipt.at(0), receipt.at(1)});
+      read.writers.push_back(std::move(one));
+    }
+  } catch (const nlohmann::json::exception& exception) {
+    return fail(ErrorKind::bad_input,
+                fmt::format("not a list of acknowledgements: {}", exception.what()));
+  }
+  return read;
 }
 
 std::uint64_t Acknowledgements::acknowledged_commits() const {
@@ -134,7 +181,16 @@ void SharedReceipts::synced(std::uint64_t begun_at) {
 
 void SharedReceipts::stage(Stage now) {
   if (now == Stage::open) header().created.store(1);
+  timespec time{};
+  ::clock_gettime(CLOCK_MONOTONIC, &time);
+  header().stage_began_ns[static_cast<std::size_t>(now)].store(
+      static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 +
+      static_cast<std::uint64_t>(time.tv_nsec));
   header().stage.store(static_cast<std::uint32_t>(now));
+}
+
+std::uint64_t SharedReceipts::stage_began_ns(Stage stage) const {
+  return header().stage_began_ns[static_cast<std::size_t>(stage)].load();
 }
 
 Stage SharedReceipts::stage() const {
@@ -183,6 +239,20 @@ void SharedReceipts::settle(const std::vector<Baseline>& bases) {
   for (std::uint32_t writer = 0; writer < bases_.size(); ++writer)
     header().last_begun[writer].store(bases_[writer].number);
   header().synced.store(0);
+  for (auto& began : header().stage_began_ns) began.store(0);
+}
+
+void SharedReceipts::restart(const History& history) {
+  settle(bases_);
+  header().created.store(0);
+  header().place.store(0);
+  header().stage.store(0);
+  for (auto& last : header().last_begun) last.store(0);
+  const std::uint32_t writers = history.shape().writers;
+  ASSAY_CHECK(sizeof(Header) + writers * capacity_ * sizeof(Slot) <= bytes_,
+              "room for the writers");
+  bases_ = std::vector<Baseline>(writers);
+  for (Baseline& base : bases_) base.state.resize(history.keys_of_writer());
 }
 
 }  // namespace assay::qualify

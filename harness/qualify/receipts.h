@@ -13,6 +13,8 @@
 #include <cstdint>
 #include <vector>
 
+#include <nlohmann/json_fwd.hpp>
+
 #include "adapters/result.h"
 #include "harness/qualify/history.h"
 
@@ -65,6 +67,10 @@ struct Acknowledgements {
   [[nodiscard]] Acknowledgements at(std::uint64_t place) const;
   [[nodiscard]] std::uint64_t acknowledged_commits() const;
 };
+[[nodiscard]] nlohmann::json to_json(const Acknowledgements& acknowledgements);
+[[nodiscard]] Result<Acknowledgements> acknowledgements_from_json(const nlohmann::json& json);
+[[nodiscard]] nlohmann::json to_json(const Baseline& base);
+[[nodiscard]] Baseline baseline_from_json(const nlohmann::json& json);  ///< throws what json throws
 
 /// The receipts in memory that processes share: made before the fork, inherited by it.
 class SharedReceipts final : public ReceiptSink {
@@ -84,6 +90,8 @@ class SharedReceipts final : public ReceiptSink {
   void stage(Stage now) override;
 
   [[nodiscard]] Stage stage() const;
+  /// When a stage was last entered, by the monotonic clock; 0 = never since the last settle().
+  [[nodiscard]] std::uint64_t stage_began_ns(Stage stage) const;
   /// Notes of beginnings and acknowledgements so far: how far the worker is.
   [[nodiscard]] std::uint64_t notes() const;
   /// The last transaction of a writer that was begun.
@@ -93,6 +101,8 @@ class SharedReceipts final : public ReceiptSink {
   [[nodiscard]] Acknowledgements read() const;
   /// Starts anew from `bases`, one a writer: what was found there is what counts from now on.
   void settle(const std::vector<Baseline>& bases);
+  /// Begins with another history of the same number of keys and not more writers, as if just made.
+  void restart(const History& history);
 
  private:
   struct Header;

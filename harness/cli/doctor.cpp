@@ -1,0 +1,220 @@
+// assay doctor: what about this machine disturbs a measurement, and, with --apply, a machine that
+// is as wanted for as long as one command runs.
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include "harness/cli/terminal_width.h"
+#include "harness/cli/verb.h"
+#include "harness/doctor/checks.h"
+#include "harness/doctor/settings.h"
+
+namespace assay::cli {
+namespace {
+
+using doctor::Finding;
+using doctor::State;
+
+struct Flags {
+  std::string root;
+  std::vector<std::string> demanded;
+  std::uint64_t watch_ms = 400;
+  bool as_json = false;
+  bool apply = false;
+  std::vector<std::string> command;
+};
+
+Status check_demands(const std::vector<std::string>& demanded) {
+  const std::vector<std::string> ids = doctor::check_ids();
+  for (const std::string& id : demanded) {
+    if (std::ranges::find(ids, id) != ids.end()) continue;
+    const std::string near = nearest_name(id, ids);
+    const std::string valid = fmt::format("valid: {}", fmt::join(ids, ", "));
+    return fail(
+        Error(ErrorKind::bad_input, fmt::format("the doctor does not look at \"{}\"", id))
+            .hint(near.empty() ? valid : fmt::format("did you mean \"{}\"? {}", near, valid)));
+  }
+  return {};
+}
+
+std::string mark_of(const Finding& finding) {
+  if (finding.state == State::fine) return "fine   ";
+  if (finding.state == State::unknown) return "unknown";
+  return finding.demanded ? "REFUSED" : "differs";
+}
+
+/// `text` after `indent` blanks, broken at blanks so that no line is wider than the terminal.
+void print_wrapped(std::string_view text, std::size_t indent, std::size_t width) {
+  const std::size_t room = width > indent + 20 ? width - indent : 60;
+  while (!text.empty()) {
+    std::size_t end = text.size();
+    if (end > room) {
+      end = text.rfind(' ', room);
+      if (end == std::string_view::npos || end == 0) end = std::min(text.size(), room);
+    }
+    fmt::print("{:{}}{}\n", "", indent, printable(text.substr(0, end)));
+    text.remove_prefix(
+        std::min(text.size(), end + (end < text.size() && text[end] == ' ' ? 1 : 0)));
+  }
+}
+
+void print_findings(const std::vector<Finding>& findings) {
+  constexpr std::size_t kIndent = 9;
+  const std::size_t width = std::max<std::size_t>(terminal_columns(), 60);
+  for (const Finding& finding : findings) {
+    fmt::print("{}  {}: {}{}\n", mark_of(finding), finding.title, printable(finding.found),
+               finding.state == State::fine ? "" : fmt::format("  (wanted: {})", finding.wanted));
+    if (finding.state != State::differs) continue;
+    print_wrapped(finding.why, kIndent, width);
+    print_wrapped("-> " + finding.how, kIndent, width);
+  }
+  const auto count = [&](State state) {
+    return std::ranges::count(findings, state, &Finding::state);
+  };
+  fmt::print("\n{} fine, {} not as wanted, {} unknown. ", count(State::fine), count(State::differs),
+             count(State::unknown));
+  fmt::print("Nothing was changed; --apply sets what it can for as long as a command runs.\n");
+}
+
+/// Runs the command to its end, handing on what people send to us; its status as a shell tells it.
+Result<int> run_under(const std::vector<std::string>& command) {
+  sigset_t awaited;
+  sigset_t before;
+  sigemptyset(&awaited);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGCHLD}) sigaddset(&awaited, signal);
+  ::sigprocmask(SIG_BLOCK, &awaited, &before);
+  std::vector<char*> arguments;
+  for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  std::fflush(stdout);
+  const pid_t parent = ::getpid();
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGTERM);  // it must not run on under settings that are gone
+    ::sigprocmask(SIG_SETMASK, &before, nullptr);
+    std::signal(SIGPIPE, SIG_DFL);
+    if (::getppid() == parent) ::execvp(arguments[0], arguments.data());
+    const std::string line =
+        fmt::format("assay: cannot run {}: {}\n", printable(command[0]), std::strerror(errno));
+    std::fputs(line.c_str(), stderr);
+    ::_exit(127);
+  }
+  if (child < 0) return fail(system_error("cannot start the command", errno));
+  for (;;) {
+    siginfo_t got{};
+    const int signal = ::sigwaitinfo(&awaited, &got);
+    int status = 0;
+    if (signal == SIGCHLD && ::waitpid(child, &status, WNOHANG) == child) {
+      ::sigprocmask(SIG_SETMASK, &before, nullptr);
+      return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    }
+    // The terminal has sent its Ctrl-C to the command as well.
+    if (signal > 0 && signal != SIGCHLD && got.si_code == SI_USER) ::kill(child, signal);
+  }
+}
+
+void wait_for_the_end() {
+  sigset_t awaited;
+  sigemptyset(&awaited);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&awaited, signal);
+  ::sigprocmask(SIG_BLOCK, &awaited, nullptr);
+  fmt::print("held until Ctrl-C\n");
+  std::fflush(stdout);
+  int signal = 0;
+  ::sigwait(&awaited, &signal);
+}
+
+Result<ExitStatus> apply(const Flags& flags, const std::vector<Finding>& findings) {
+  std::vector<doctor::Remedy> remedies;
+  for (const Finding& finding : findings) {
+    remedies.insert(remedies.end(), finding.remedies.begin(), finding.remedies.end());
+  }
+  Result<doctor::HeldSettings> held =
+      doctor::HeldSettings::apply(remedies, doctor::SettingsPlace{});
+  if (!held) return fail(held.error());
+  for (const doctor::Change& change : held->changes()) {
+    fmt::print(stderr, "doctor: {} = {} (was {})\n", change.path, change.applied, change.before);
+  }
+  if (held->changes().empty()) fmt::print(stderr, "doctor: there is nothing that it could set\n");
+  int status = 0;
+  if (flags.command.empty()) {
+    wait_for_the_end();
+  } else {
+    const Result<int> ended = run_under(flags.command);
+    if (!ended) return fail(ended.error());
+    status = *ended;
+  }
+  ASSAY_TRY(held->restore());
+  if (!held->changes().empty()) fmt::print(stderr, "doctor: everything is as it was\n");
+  return static_cast<ExitStatus>(status);
+}
+
+Result<ExitStatus> examine(const Flags& flags) {
+  ASSAY_TRY(check_demands(flags.demanded));
+  if (!flags.command.empty() && !flags.apply) {
+    return fail(Error(ErrorKind::bad_input, "a command is run only with --apply"));
+  }
+  if (flags.as_json && flags.apply) {
+    return fail(Error(ErrorKind::bad_input, "--json and --apply exclude each other"));
+  }
+  const auto restored = doctor::restore_leftovers(doctor::SettingsPlace{});
+  if (!restored) return fail(restored.error());
+  for (const std::string& line : *restored) {
+    fmt::print(stderr, "doctor: left by a run that was killed: {}\n", line);
+  }
+  doctor::Options options;
+  options.benchmark_root = flags.root;
+  options.watch = std::chrono::milliseconds(flags.watch_ms);
+  options.demanded = flags.demanded;
+  const std::vector<Finding> findings = doctor::examine(options);
+  if (flags.apply) return apply(flags, findings);
+  if (flags.as_json) {
+    fmt::print("{}\n", doctor::to_json(findings).dump(2, ' ', false,
+                                                      nlohmann::json::error_handler_t::replace));
+  } else {
+    print_findings(findings);
+  }
+  return doctor::unmet_demands(findings).empty() ? ExitStatus::done : ExitStatus::environment;
+}
+
+}  // namespace
+
+void add_doctor(CLI::App& app, Invocation& invocation) {
+  const auto flags = std::make_shared<Flags>();
+  CLI::App* const verb = app.add_subcommand(
+      "doctor", "What about this machine disturbs a measurement, and how to set it");
+  verb->add_option("--root", flags->root,
+                   "the directory whose file system and device are looked at")
+      ->default_val("/var/tmp");
+  verb->add_option("--demand", flags->demanded,
+                   "items that must be as wanted, else the status is 7 (comma separated)")
+      ->delimiter(',');
+  verb->add_option("--watch-ms", flags->watch_ms, "how long others are watched")
+      ->check(whole_number(0, 60'000))
+      ->capture_default_str();
+  verb->add_flag("--json", flags->as_json, "print what was found as JSON");
+  verb->add_flag("--apply", flags->apply,
+                 "set what can be set while COMMAND runs (without one: until Ctrl-C), then put it "
+                 "back; needs root");
+  verb->add_option("command", flags->command, "after --: what to run meanwhile");
+  verb->callback([flags, &invocation] {
+    invocation.action = [flags]() -> Result<ExitStatus> { return examine(*flags); };
+  });
+}
+
+}  // namespace assay::cli
