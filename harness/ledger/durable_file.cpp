@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <filesystem>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -28,17 +29,22 @@ class Descriptor {
   int fd_;
 };
 
+Status write_whole(int fd, std::string_view contents, const std::string& meant) {
+  while (!contents.empty()) {
+    const ssize_t written = ::write(fd, contents.data(), contents.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return fail(system_error("cannot write the file", errno).at(meant));
+    contents.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return {};
+}
+
 /// Writes `path`; an error names `meant`, the file that the user knows.
 Status write_and_sync(const std::string& path, const std::string& meant,
                       std::string_view contents) {
   const Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
   if (file.get() < 0) return fail(system_error("cannot create the file", errno).at(meant));
-  while (!contents.empty()) {
-    const ssize_t written = ::write(file.get(), contents.data(), contents.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return fail(system_error("cannot write the file", errno).at(meant));
-    contents.remove_prefix(static_cast<std::size_t>(written));
-  }
+  ASSAY_TRY(write_whole(file.get(), contents, meant));
   if (::fsync(file.get()) != 0) {
     return fail(system_error("cannot flush the file", errno).at(meant));
   }
@@ -71,6 +77,54 @@ Status write_file_durably(const std::string& path, std::string_view contents) {
 
 Status create_file_durably(const std::string& path, std::string_view contents) {
   return write_durably(path, contents, Existing::refuse);
+}
+
+Result<DurableFile> DurableFile::create(const std::string& path) {
+  std::string temporary = fmt::format("{}.tmp-{}", path, ::getpid());
+  ::unlink(temporary.c_str());  // of a process of this number that died
+  const int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+  if (fd < 0) return fail(system_error("cannot create the file", errno).at(path));
+  return DurableFile(fd, path, std::move(temporary));
+}
+
+DurableFile::DurableFile(DurableFile&& other) noexcept
+    : fd_(std::exchange(other.fd_, -1)),
+      path_(std::move(other.path_)),
+      temporary_(std::move(other.temporary_)),
+      buffer_(std::move(other.buffer_)) {}
+
+DurableFile& DurableFile::operator=(DurableFile&& other) noexcept {
+  std::swap(fd_, other.fd_);
+  std::swap(path_, other.path_);
+  std::swap(temporary_, other.temporary_);
+  std::swap(buffer_, other.buffer_);
+  return *this;
+}
+
+DurableFile::~DurableFile() {
+  if (fd_ < 0) return;
+  ::close(fd_);
+  ::unlink(temporary_.c_str());
+}
+
+Status DurableFile::write(std::string_view piece) {
+  buffer_ += piece;
+  return buffer_.size() < (std::size_t{1} << 20) ? Status() : flush_buffer();
+}
+
+Status DurableFile::flush_buffer() {
+  ASSAY_TRY(write_whole(fd_, buffer_, path_));
+  buffer_.clear();
+  return {};
+}
+
+Status DurableFile::commit() {
+  ASSAY_TRY(flush_buffer());
+  if (::fsync(fd_) != 0) return fail(system_error("cannot flush the file", errno).at(path_));
+  if (::link(temporary_.c_str(), path_.c_str()) != 0) {
+    return fail(system_error("cannot put the file in its place", errno).at(path_));
+  }
+  return flush_directory(folder_of(path_));
 }
 
 Status check_can_be_written(const std::string& path) {

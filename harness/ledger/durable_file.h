@@ -16,6 +16,30 @@ namespace assay {
 /// The same, but an existing file is an error: for what must never be written over.
 [[nodiscard]] Status create_file_durably(const std::string& path, std::string_view contents);
 
+/// create_file_durably() for contents that come in pieces. Until commit() there is only a temporary
+/// file, which goes with the object.
+class DurableFile {
+ public:
+  [[nodiscard]] static Result<DurableFile> create(const std::string& path);
+  DurableFile(DurableFile&& other) noexcept;
+  DurableFile& operator=(DurableFile&& other) noexcept;
+  ~DurableFile();
+
+  [[nodiscard]] Status write(std::string_view piece);
+  /// Flushes and gives the file its name. An existing file is an error.
+  [[nodiscard]] Status commit();
+
+ private:
+  DurableFile(int fd, std::string path, std::string temporary)
+      : fd_(fd), path_(std::move(path)), temporary_(std::move(temporary)) {}
+  Status flush_buffer();
+
+  int fd_ = -1;
+  std::string path_;
+  std::string temporary_;
+  std::string buffer_;
+};
+
 /// Whether write_file_durably() could put a file here now; leaves nothing.
 [[nodiscard]] Status check_can_be_written(const std::string& path);
 

@@ -6,11 +6,13 @@
 // Invariants: a record is on the disk before append() returns; nothing that was written is ever
 // rewritten; one writer at a time (flock on the file). A last line without its line feed is the
 // trace of a writer that was killed: readers report it and leave it, the next writer moves it aside
-// to `<ledger>.torn-N` and cuts it off.
+// to `<ledger>.torn-N` and cuts it off. Records of every schema up to kLedgerSchema are read, their
+// bodies in the form of kLedgerSchema (migration.h).
 // A LedgerWriter is used by one thread at a time.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -22,7 +24,7 @@
 
 namespace assay {
 
-inline constexpr int kLedgerSchema = 1;
+inline constexpr int kLedgerSchema = 2;
 /// `previous` of the first record.
 [[nodiscard]] std::string genesis_hash();
 
@@ -30,9 +32,17 @@ struct LedgerRecord {
   std::uint64_t seq = 0;
   std::string time;  ///< UTC, to the second
   std::string kind;
-  nlohmann::json body;
-  std::string hash;  ///< SHA-256 of its line
+  nlohmann::json body;         ///< in the form of kLedgerSchema
+  std::string hash;            ///< SHA-256 of its line
+  std::string previous;        ///< that of the line before
+  int schema = kLedgerSchema;  ///< that the line was written in
+  nlohmann::json source;       ///< null; in a merged ledger, the line that this one was (merge.h)
+  std::string machine;         ///< fingerprint from the plan of its result; empty = there is none
+  std::uint64_t line = 0;      ///< from 1
 };
+
+/// The hash that the record was first written under: its own, or that of its innermost source.
+[[nodiscard]] const std::string& origin_hash(const LedgerRecord& record);
 
 struct LedgerContents {
   std::vector<LedgerRecord> records;
@@ -46,9 +56,21 @@ struct LedgerContents {
 [[nodiscard]] Result<LedgerContents> read_ledger(const std::string& path);
 /// The same for text that is already in memory; `path` is for messages.
 [[nodiscard]] Result<LedgerContents> parse_ledger(std::string_view text, const std::string& path);
-/// Demands that the ledger ends in `head`: shows a cut tail and a complete rewrite, too.
-[[nodiscard]] Status check_head(const LedgerContents& contents, const std::string& head,
-                                const std::string& path);
+
+/// How a ledger ends.
+struct LedgerEnd {
+  std::uint64_t records = 0;
+  std::string head;               ///< hash of the last record; genesis_hash() when empty
+  std::string torn;               ///< bytes of an unfinished last line; empty = none
+  std::uint64_t valid_bytes = 0;  ///< where the last whole record ends
+};
+using RecordSink = std::function<Status(LedgerRecord&&)>;
+/// Of the bodies that are handed on: what `schema` of the line says, or kLedgerSchema.
+enum class BodyForm : std::uint8_t { as_written, current };
+/// read_ledger() for ledgers of any size: hands on one record after the other. An error of the sink
+/// ends the reading and is returned.
+[[nodiscard]] Result<LedgerEnd> scan_ledger(const std::string& path, const RecordSink& sink,
+                                            BodyForm form = BodyForm::current);
 
 class LedgerWriter {
  public:

@@ -72,7 +72,8 @@ TEST_F(Ledger, is_written_in_the_documented_line_format) {
   }
   const std::string text = read_whole_file(path_).value();
   const std::string start = R"({"body":{"a":2,"b":1},"kind":"plan","previous":")" +
-                            std::string(64, '0') + R"(","schema":1,"seq":0,"time":"20)";
+                            std::string(64, '0') +
+                            R"(","schema":2,"seq":0,"source":null,"time":"20)";
   EXPECT_EQ(text.substr(0, start.size()), start);
   EXPECT_EQ(text.back(), '\n');
   const auto contents = read_ledger(path_);

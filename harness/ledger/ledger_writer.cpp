@@ -11,6 +11,8 @@
 
 #include "harness/ledger/durable_file.h"
 #include "harness/ledger/ledger.h"
+#include "harness/ledger/ledger_line.h"
+#include "harness/ledger/machines.h"
 #include "harness/provenance/sha256.h"
 
 namespace assay {
@@ -42,6 +44,20 @@ Result<std::string> keep_torn_bytes(const std::string& path, std::string_view by
     ASSAY_TRY(create_file_durably(name, bytes));
     return name;
   }
+}
+
+/// As Machines tells it; the plan of a result that is being written is not far.
+std::string machine_of(const LedgerRecord& record, const std::vector<LedgerRecord>& before) {
+  Machines machines;
+  if (record.kind != "plan") {
+    const std::string result = result_of(record);
+    for (auto plan = before.rbegin(); plan != before.rend(); ++plan) {
+      if (plan->kind != "plan" || !plan->source.is_null() || result_of(*plan) != result) continue;
+      (void)machines.of(*plan);
+      break;
+    }
+  }
+  return machines.of(record);
 }
 
 }  // namespace
@@ -115,12 +131,16 @@ Result<std::string> LedgerWriter::append(std::string_view kind, nlohmann::json b
                     .at(path_)
                     .hint("run again, the ledger is verified when it is opened"));
   }
-  nlohmann::json record = {{"body", std::move(body)},         {"kind", kind},
-                           {"previous", contents_.head},      {"schema", kLedgerSchema},
-                           {"seq", contents_.records.size()}, {"time", utc_now()}};
-  // Bytes that are not UTF-8 (a store's message, say) must not cost the record.
-  std::string line = record.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-  const std::string hash = sha256_hex(line);
+  LedgerRecord record;
+  record.seq = contents_.records.size();
+  record.time = utc_now();
+  record.kind = kind;
+  record.body = std::move(body);
+  record.previous = contents_.head;
+  std::string line = ledger_line_text(record);
+  record.hash = sha256_hex(line);
+  record.line = record.seq + 1;
+  record.machine = machine_of(record, contents_.records);
   line += '\n';
   if (Status written = write_whole(fd_, line); !written) {
     // A partial line is no record; what is left if this fails too is a torn tail.
@@ -133,11 +153,9 @@ Result<std::string> LedgerWriter::append(std::string_view kind, nlohmann::json b
     return fail(system_error("cannot flush the ledger", errno).at(path_));
   }
   contents_.valid_bytes += line.size();
-  contents_.head = hash;
-  contents_.records.push_back({record["seq"].get<std::uint64_t>(),
-                               record["time"].get<std::string>(), std::string(kind),
-                               std::move(record["body"]), hash});
-  return hash;
+  contents_.head = record.hash;
+  contents_.records.push_back(std::move(record));
+  return contents_.head;
 }
 
 }  // namespace assay
