@@ -34,16 +34,23 @@ void WriteBatch::erase(std::string_view key) {
 
 void WriteBatch::erase_range(std::string_view first, std::string_view last) {
   longest_key_ = std::max({longest_key_, first.size(), last.size()});
+  ranged_ = true;
   add(static_cast<unsigned>(OperationKind::erase_range), first, last);
 }
 
 void WriteBatch::erase_from(std::string_view first) {
   longest_key_ = std::max(longest_key_, first.size());
+  ranged_ = true;
   add(static_cast<unsigned>(OperationKind::erase_from), first, {});
 }
 
 void WriteBatch::clear() {
+  constexpr std::size_t kept_bytes = std::size_t{1} << 20;  // one huge batch is no reason for more
+  std::string memory;
+  if (encoded_.capacity() <= kept_bytes) memory.swap(encoded_);
+  memory.clear();
   *this = {};
+  encoded_.swap(memory);
 }
 
 struct Cursor::Body {

@@ -82,6 +82,7 @@ class WriteBatch {
   std::size_t longest_key_ = 0;
   std::size_t shortest_key_ = ~std::size_t{0};
   std::uint64_t longest_value_ = 0;
+  bool ranged_ = false;  // erases a range
 };
 
 struct Receipt {

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "engine/lode.h"
+#include "engine/store/commit_queue.h"
 #include "engine/store/root.h"
 #include "engine/store/sources.h"
 #include "engine/wal/log_recovery.h"
@@ -145,16 +146,23 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void withdraw(std::uint64_t operations);
   Status apply(std::string_view encoded, Sequence sequence);
   void set_marker(std::string_view name, Sequence sequence);
-  Status flush_until(Sequence target, bool sync);
-  Status flush_group(bool sync, const std::function<void()>& change);
-  void take_role();
-  void give_role();
   Sealed seal(bool always);
   void publish(const Sealed& sealed);
   void publish_ahead();
   void poison(const Error& error);
   Error poisoned_error(ErrorKind kind) const;
   void window_thread();
+
+  // Group commit (engine_flush.cpp).
+  Status flush_until(Sequence target, bool sync);
+  Status flush_group(bool sync, const std::function<void()>& change);
+  void take_role();
+  void give_role();
+  void release_role(std::unique_lock<std::mutex>& lock, const CommitWaiter* leader);
+  void apply_frame(const FrameBuffer& frame, std::size_t& applied_bytes);
+  void apply_flushing();
+  void apply_all();
+  void apply_thread();
 
   // Checkpoints and merges (engine_checkpoint.cpp).
   Status flush_overlay();
@@ -227,7 +235,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   std::condition_variable flush_changed_;
   std::condition_variable window_wanted_;
   bool role_taken_ = false;
-  std::size_t sync_waiters_ = 0;
+  std::size_t role_wanted_ = 0;  // by checkpoints and merges, which go before commits
+  CommitQueue commit_queue_;
   Sequence written_;
   Sequence durable_;
   std::uint64_t window_admitted_ = 0;  // operations acknowledged or about to be
@@ -248,7 +257,14 @@ class Engine : public std::enable_shared_from_this<Engine> {
   std::vector<Marker> markers_;  // oldest first
   std::uint64_t window_sequenced_ = 0;
   FrameBuffer filling_;
-  FrameBuffer flushing_;  // of the holder of the role
+  FrameBuffer flushing_;  // changed by the holder of the role only
+  // Commits that are in a frame and not yet in the overlay: the last ones, so that the overlay
+  // always shows a prefix. C2 says whose may be.
+  Sequence applied_;
+  std::size_t filling_applied_bytes_ = 0;
+  std::size_t flushing_applied_bytes_ = 0;
+  bool seal_due_ = false;  // the flushing group is sealed as soon as all of it is applied
+  std::optional<Sealed> group_sealed_;
   Reclaimer versions_;
 
   std::atomic<Version*> current_{nullptr};
@@ -278,6 +294,10 @@ class Engine : public std::enable_shared_from_this<Engine> {
   bool background_stop_ = false;
   std::optional<Error> background_error_;
   std::once_flag window_started_;
+  std::once_flag applier_started_;
+  enum ApplierState : std::uint32_t { applier_rests, applier_works, applier_ends };
+  WaitWord apply_wanted_;
+  std::thread apply_thread_;
   std::thread window_thread_;
   std::thread background_thread_;
   std::thread merge_thread_;

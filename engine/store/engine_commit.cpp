@@ -1,4 +1,4 @@
-// Commit: sequencing, group flush, publication. Steps C1 to C6 of PROTOCOLS.md.
+// Commit: sequencing and publication. Steps C1, C2, C3 and C5 of PROTOCOLS.md.
 #include <algorithm>
 #include <set>
 
@@ -14,6 +14,8 @@ constexpr std::uint64_t max_value_bytes = std::uint64_t{1} << 30;
 constexpr std::size_t max_batch_bytes = std::size_t{1} << 31;
 constexpr std::size_t volatile_buffer_bytes = std::size_t{1} << 20;
 constexpr std::size_t max_frame_bytes = std::size_t{1} << 29;  // of several commits together
+// Below, waking the thread that applies costs more than applying.
+constexpr std::uint64_t least_operations_applied_later = 24;
 
 }  // namespace
 
@@ -45,11 +47,14 @@ Error Engine::poisoned_error(ErrorKind kind) const {
 }
 
 void Engine::poison(const Error& error) {
+  CommitWaiter* waiters = nullptr;
   {
     const std::lock_guard lock(flush_mutex_);
     if (!poisoned_.load()) poison_reason_ = error.what;
     poisoned_.store(true);
+    waiters = commit_queue_.take_all();
   }
+  CommitQueue::wake(waiters, CommitWaiter::covered);
   flush_changed_.notify_all();
   room_.notify_all();
 }
@@ -125,6 +130,8 @@ Result<Receipt> Engine::commit(const WriteBatch& batch, Durability durability,
     durability = Durability::sync;
   }
   const bool window = durability == Durability::window;
+  const bool later = durability == Durability::sync && options_.background && !condition &&
+                     !batch.ranged_ && operations >= least_operations_applied_later;
   if (window) LODE_TRY(admit(operations));
   Sequence sequence;
   std::size_t buffered = 0;
@@ -143,9 +150,10 @@ Result<Receipt> Engine::commit(const WriteBatch& batch, Durability durability,
       LODE_TRY(flush_until(last, false));
       continue;
     }
+    if (!later) apply_all();
     if (condition && !LODE_MUTATED("conflicts-not-checked"))
       status = condition({shape_->active->root(), shape_});
-    if (status) status = apply(batch.encoded_, last_sequence_ + 1);
+    if (status && !later) status = apply(batch.encoded_, last_sequence_ + 1);
     if (!status) {
       lock.unlock();
       if (window) withdraw(operations);
@@ -158,6 +166,7 @@ Result<Receipt> Engine::commit(const WriteBatch& batch, Durability durability,
                 batch.encoded_.size());
     filling_.count_commit(sequence);
     buffered = filling_.payload_bytes();
+    if (!later) filling_applied_bytes_ = buffered;
     if (window) window_sequenced_ += operations;
     if (durability != Durability::sync) ahead_.store(true, std::memory_order_release);
     break;
@@ -232,6 +241,7 @@ Status Engine::apply(std::string_view encoded, Sequence sequence) {
     }
   }
   edited_ = true;
+  applied_ = sequence;
   overlay_bytes_.store(overlay.memory_bytes(), std::memory_order_relaxed);
   return {};
 }
@@ -243,8 +253,7 @@ Engine::Sealed Engine::seal(bool always) {
     shape_->active->begin_generation(edit_generation_);
     edited_ = false;
   }
-  return {Generation(edit_generation_.value - 1), last_sequence_,
-          State{shape_->active->root(), shape_}};
+  return {Generation(edit_generation_.value - 1), applied_, State{shape_->active->root(), shape_}};
 }
 
 void Engine::publish(const Sealed& sealed) {
@@ -266,101 +275,9 @@ void Engine::publish(const Sealed& sealed) {
 void Engine::publish_ahead() {
   const std::lock_guard lock(sequencing_mutex_);
   if (!ahead_.load(std::memory_order_relaxed)) return;
+  apply_flushing();  // else the group in flight would be sealed with a part of the next
   publish(seal(false));
   ahead_.store(false, std::memory_order_release);
-}
-
-void Engine::take_role() {
-  std::unique_lock lock(flush_mutex_);
-  flush_changed_.wait(lock, [this] { return !role_taken_; });
-  role_taken_ = true;
-}
-
-void Engine::give_role() {
-  {
-    const std::lock_guard lock(flush_mutex_);
-    role_taken_ = false;
-  }
-  flush_changed_.notify_all();
-}
-
-// Needs the flusher's role. `change` is made to the shape in the same moment in which the group is
-// closed, and is published with it.
-Status Engine::flush_group(bool sync, const std::function<void()>& change) {
-  {
-    const std::lock_guard lock(flush_mutex_);
-    sync = sync || sync_waiters_ > 0;
-  }
-  Sealed sealed;
-  std::uint64_t window_sequenced = 0;
-  {
-    const std::lock_guard lock(sequencing_mutex_);
-    std::swap(filling_, flushing_);
-    if (change) change();
-    sealed = seal(change != nullptr);
-    window_sequenced = window_sequenced_;
-  }
-  const std::uint64_t group =
-      flushing_.empty() ? 0 : flushing_.last_sequence() - flushing_.first_sequence() + 1;
-  Status status = log_->write(flushing_, sync);
-  flushing_.clear();
-  if (!status) {
-    if (!LODE_MUTATED("failed-flush-forgotten")) poison(status.error());
-    if (!LODE_MUTATED("failed-flush-forgotten")) return status;
-  }
-  if (group > 0) count_group(group);
-  log_end_.store(log_->end_lsn().value);
-  if (options_.background && log_->segments().spares() == 0 && !spare_wanted_.exchange(true)) {
-    const std::lock_guard lock(background_mutex_);
-    background_due_ = true;
-    background_wanted_.notify_one();
-  }
-  {
-    const std::lock_guard lock(sequencing_mutex_);
-    publish(sealed);
-  }
-  const std::lock_guard lock(flush_mutex_);
-  written_ = std::max(written_, sealed.sequence);
-  if (log_->durable_lsn() == log_->end_lsn() ||
-      LODE_MUTATED("written-taken-for-durable")) {  // I6: durable only over the contiguous prefix
-    durable_ = std::max(durable_, sealed.sequence);
-    window_durable_ = std::max(window_durable_, window_sequenced);
-  }
-  return {};
-}
-
-Status Engine::flush_until(Sequence target, bool sync) {
-  std::unique_lock lock(flush_mutex_);
-  if (sync) ++sync_waiters_;
-  Status status;
-  while ((sync ? durable_ : written_) < target) {
-    if (poisoned_.load()) {
-      status = std::unexpected(poisoned_error(ErrorKind::outcome_unknown));
-      break;
-    }
-    if (role_taken_) {
-      flush_changed_.wait(lock);
-      continue;
-    }
-    role_taken_ = true;
-    lock.unlock();
-    (void)flush_group(sync, {});  // a failure poisons, and the loop sees that
-    lock.lock();
-    role_taken_ = false;
-    flush_changed_.notify_all();
-  }
-  if (sync) --sync_waiters_;
-  return status;
-}
-
-Status Engine::sync() {
-  if (options_.read_only) return {};
-  Sequence last;
-  {
-    const std::lock_guard lock(sequencing_mutex_);
-    last = last_sequence_;
-  }
-  return flush_until(last, true);
 }
 
 }  // namespace lode

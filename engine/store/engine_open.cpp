@@ -43,6 +43,9 @@ Engine::~Engine() {
     stopping_ = true;
   }
   window_wanted_.notify_all();
+  apply_wanted_.store(applier_ends);
+  apply_wanted_.wake();
+  if (apply_thread_.joinable()) apply_thread_.join();
   if (background_thread_.joinable()) background_thread_.join();
   if (merge_thread_.joinable()) merge_thread_.join();
   if (window_thread_.joinable()) window_thread_.join();
@@ -262,7 +265,7 @@ Status Engine::replay_frame(Sequence first, std::uint32_t commits, ConstBytes pa
 // segment, never behind a torn tail.
 Status Engine::replay() {
   const Root& root = roots_[newest_slot_]->root;
-  last_sequence_ = root.sequence;
+  last_sequence_ = applied_ = root.sequence;
   LODE_ASSIGN(auto recovered,
               recover_log(*disk_, root.store_id, {root.log_start, root.log_chain, root.sequence},
                           options_.read_only,

@@ -20,6 +20,10 @@ class FrameBuffer {
   /// Space for `bytes` more; the pointer is valid until the next call.
   std::byte* extend(std::size_t bytes);
   [[nodiscard]] std::size_t payload_bytes() const { return payload_bytes_; }
+  [[nodiscard]] ConstBytes payload() const {
+    if (payload_bytes_ == 0) return {};
+    return {buffer_.data() + frame_header_bytes, payload_bytes_};
+  }
   [[nodiscard]] bool empty() const { return commits_ == 0; }
   void count_commit(Sequence sequence);
   [[nodiscard]] Sequence first_sequence() const { return first_sequence_; }

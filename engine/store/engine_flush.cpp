@@ -1,0 +1,189 @@
+// Group commit: who writes the log, for whom, and what is applied meanwhile. Steps C4 to C6 of
+// PROTOCOLS.md.
+#include <algorithm>
+#include <utility>
+
+#include "engine/base/check.h"
+#include "engine/base/mutation.h"
+#include "engine/store/engine.h"
+
+namespace lode {
+
+// Checkpoints and merges go before commits: they are few, and commits could keep them out for ever.
+void Engine::take_role() {
+  std::unique_lock lock(flush_mutex_);
+  ++role_wanted_;
+  flush_changed_.wait(lock, [this] { return !role_taken_; });
+  --role_wanted_;
+  role_taken_ = true;
+}
+
+void Engine::give_role() {
+  std::unique_lock lock(flush_mutex_);
+  release_role(lock, nullptr);
+}
+
+// C6: whose commits are covered return, and the role goes on. `leader` has written a group of
+// commits. Unlocks.
+void Engine::release_role(std::unique_lock<std::mutex>& lock, const CommitWaiter* leader) {
+  CommitWaiter* const covered = commit_queue_.take_covered(written_, durable_, leader);
+  role_taken_ = false;
+  CommitWaiter* next = nullptr;
+  CommitWaiter::State what_for = CommitWaiter::looks;
+  if (role_wanted_ == 0 && !poisoned_.load()) next = commit_queue_.take_next(what_for);
+  if (next != nullptr && what_for == CommitWaiter::leads) role_taken_ = true;
+  lock.unlock();
+  CommitQueue::wake(next, what_for);  // first: the others wait for it
+  flush_changed_.notify_all();
+  CommitQueue::wake(covered, CommitWaiter::covered);
+}
+
+// Needs the sequencing lock. Applies the commits of a frame that are not in the overlay yet. They
+// were checked when they were made, and none of their kinds can fail.
+void Engine::apply_frame(const FrameBuffer& frame, std::size_t& applied_bytes) {
+  Decoder in(frame.payload().subspan(applied_bytes));
+  while (in.left() > 0) {
+    const Status status = apply(in.text(), applied_ + 1);
+    LODE_CHECK(status.has_value(), "C2: what is applied later cannot fail");
+  }
+  applied_bytes = frame.payload_bytes();
+}
+
+// Needs the sequencing lock. The group in flight is sealed before anything behind it is applied.
+void Engine::apply_flushing() {
+  if (!seal_due_) return;
+  apply_frame(flushing_, flushing_applied_bytes_);
+  group_sealed_ = seal(false);
+  seal_due_ = false;
+}
+
+// Needs the sequencing lock.
+void Engine::apply_all() {
+  apply_flushing();
+  if (filling_applied_bytes_ < filling_.payload_bytes()) {
+    apply_frame(filling_, filling_applied_bytes_);
+  }
+}
+
+// Applies what large commits leave to it while the log is being written. When it is late (or busy
+// elsewhere), the holder of the role does it.
+void Engine::apply_thread() {
+  while (true) {
+    const std::uint32_t state = apply_wanted_.wait(applier_rests);
+    if (state == applier_ends) return;
+    apply_wanted_.exchange_if(applier_works, applier_rests);
+    const std::lock_guard lock(sequencing_mutex_);
+    apply_all();
+  }
+}
+
+// Needs the flusher's role. `change` is made to the shape in the same moment in which the group is
+// closed, and is published with it.
+Status Engine::flush_group(bool sync, const std::function<void()>& change) {
+  {
+    const std::lock_guard lock(flush_mutex_);
+    sync = sync || commit_queue_.durable_waiters() > 0;
+  }
+  std::uint64_t window_sequenced = 0;
+  bool later = false;
+  {
+    const std::lock_guard lock(sequencing_mutex_);
+    if (change) apply_all();
+    std::swap(filling_, flushing_);
+    flushing_applied_bytes_ = std::exchange(filling_applied_bytes_, 0);
+    later = flushing_applied_bytes_ < flushing_.payload_bytes();
+    if (change) change();
+    window_sequenced = window_sequenced_;
+    seal_due_ = later;
+    if (!later) group_sealed_ = seal(change != nullptr);
+  }
+  if (later) {
+    std::call_once(applier_started_,
+                   [this] { apply_thread_ = std::thread([this] { apply_thread(); }); });
+    if (apply_wanted_.exchange_if(applier_rests, applier_works)) apply_wanted_.wake();
+  }
+  const std::uint64_t group =
+      flushing_.empty() ? 0 : flushing_.last_sequence() - flushing_.first_sequence() + 1;
+  const auto begin = std::chrono::steady_clock::now();
+  Status status = log_->write(flushing_, sync);
+  const auto time = std::chrono::steady_clock::now() - begin;
+  if (!status && !LODE_MUTATED("failed-flush-forgotten")) poison(status.error());
+  if (status) log_end_.store(log_->end_lsn().value);
+  Sequence sequence;
+  {
+    const std::lock_guard lock(sequencing_mutex_);
+    if (LODE_MUTATED("published-before-applied") && seal_due_) {
+      group_sealed_ = seal(true);
+      seal_due_ = false;
+    }
+    apply_flushing();
+    flushing_.clear();
+    flushing_applied_bytes_ = 0;
+    if (!status && !LODE_MUTATED("failed-flush-forgotten")) return status;
+    sequence = group_sealed_->sequence;
+    publish(*std::exchange(group_sealed_, std::nullopt));
+  }
+  if (group > 0) count_group(group);
+  if (options_.background && log_->segments().spares() == 0 && !spare_wanted_.exchange(true)) {
+    const std::lock_guard lock(background_mutex_);
+    background_due_ = true;
+    background_wanted_.notify_one();
+  }
+  const std::lock_guard lock(flush_mutex_);
+  if (sync && group > 0) commit_queue_.count_flush(time);
+  written_ = std::max(written_, sequence);
+  if (log_->durable_lsn() == log_->end_lsn() ||
+      LODE_MUTATED("written-taken-for-durable")) {  // I6: durable only over the contiguous prefix
+    durable_ = std::max(durable_, sequence);
+    window_durable_ = std::max(window_durable_, window_sequenced);
+  }
+  return {};
+}
+
+Status Engine::flush_until(Sequence target, bool sync) {
+  CommitWaiter self(target, sync);
+  std::unique_lock lock(flush_mutex_);
+  while (true) {
+    if (poisoned_.load()) {
+      if ((sync ? durable_ : written_) >= target) return {};
+      return std::unexpected(poisoned_error(ErrorKind::outcome_unknown));
+    }
+    if ((sync ? durable_ : written_) >= target) return {};
+    bool is_guard = false;
+    std::uint32_t woken_for = CommitWaiter::leads;
+    if (!role_taken_ && commit_queue_.may_lead(self, is_guard)) {
+      role_taken_ = true;
+      lock.unlock();
+    } else {
+      const WaitWord::Deadline alarm = commit_queue_.push(self, is_guard);
+      lock.unlock();
+      woken_for = self.word.wait(CommitWaiter::waiting, alarm);
+      if (woken_for == CommitWaiter::waiting) {
+        lock.lock();
+        if (commit_queue_.alarm(self)) continue;
+        lock.unlock();
+        woken_for = self.word.wait(CommitWaiter::waiting);
+      }
+    }
+    if (woken_for == CommitWaiter::covered && !poisoned_.load()) return {};
+    if (woken_for == CommitWaiter::leads) {
+      const Status status = flush_group(sync, {});  // a failure poisons
+      lock.lock();
+      release_role(lock, &self);
+      if (status && !poisoned_.load()) return {};
+    }
+    lock.lock();
+  }
+}
+
+Status Engine::sync() {
+  if (options_.read_only) return {};
+  Sequence last;
+  {
+    const std::lock_guard lock(sequencing_mutex_);
+    last = last_sequence_;
+  }
+  return flush_until(last, true);
+}
+
+}  // namespace lode
