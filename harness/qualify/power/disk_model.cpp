@@ -292,9 +292,6 @@ bool Disk::step() {
   if (position_ == trace_.events.size()) return false;
   const auto index = static_cast<std::uint32_t>(position_++);
   const Event& event = trace_.events[index];
-  const auto is_suppressed = [&](const Event& by) {
-    return suppressed_ != nullptr && suppressed_->contains(sync_site(by));
-  };
   switch (event.kind) {
     case RecordKind::sync_called:
     case RecordKind::range_flush:
@@ -302,7 +299,7 @@ bool Disk::step() {
       return true;
     case RecordKind::sync_returned: {
       const Event& call = trace_.events[event.call];
-      if (is_suppressed(call)) return true;
+      if (suppressed_ != nullptr && suppressed_->contains(sync_site(call))) return true;
       Sync request;
       request.file = call.file;
       request.everything = (call.flags & kFlagEverything) != 0;
@@ -318,16 +315,6 @@ bool Disk::step() {
       break;
   }
   add(event, index);
-  if (event.kind == RecordKind::write && (event.flags & kFlagDsync) != 0 && !is_suppressed(event)) {
-    Sync request;
-    request.file = event.file;
-    request.data_only = true;
-    request.to = event.offset + event.length;
-    // A vector's last piece says how many bytes all of them have.
-    request.from = event.reference == 0 ? event.offset : request.to - event.reference;
-    request.before = index + 1;
-    sync(request);
-  }
   return true;
 }
 

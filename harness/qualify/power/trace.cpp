@@ -53,6 +53,7 @@ class Reader {
   Status open(const Record& record, Event event);
   Status make_directory(const Record& record, Event event);
   Status write(const Record& record, Event event);
+  void put_sync(Event call);
   Status resize(const Record& record, Event event);
   Status allocate(const Record& record, Event event);
   Status names(const Record& record, Event event);
@@ -199,8 +200,33 @@ Status Reader::write(const Record& record, Event event) {
     at += bytes;
   }
   if (event.pages.empty() && event.size_after == event.size_before) return {};
+  const bool synchronous = (event.flags & kFlagDsync) != 0;
+  Event call;
+  if (synchronous) {
+    call = event;
+    call.kind = RecordKind::sync_called;
+    call.flags = kFlagDsync | kFlagDataOnly;
+    call.pages.clear();
+    // A vector's last piece says how many bytes all of them have.
+    const std::uint64_t bytes = event.reference == 0 ? event.length : event.reference;
+    call.offset = event.offset + event.length - bytes;
+    call.length = bytes;
+    call.size_before = call.size_after;
+  }
   put(std::move(event));
+  if (synchronous) put_sync(std::move(call));
   return {};
+}
+
+/// A synchronous write is a write, then a sync of its range: in between, power may fail.
+void Reader::put_sync(Event call) {
+  Event returned = call;
+  returned.kind = RecordKind::sync_returned;
+  returned.call = static_cast<std::uint32_t>(trace_.events.size());
+  returned.result = 0;
+  returned.stack.clear();
+  put(std::move(call));
+  put(std::move(returned));
 }
 
 /// Makes [from, to) zeros: whole pages become holes.
@@ -371,6 +397,10 @@ std::string describe(const Event& event) {
     case RecordKind::remove_directory:
       return fmt::format("rmdir {}", event.path);
     case RecordKind::sync_called:
+      if ((event.flags & kFlagDsync) != 0) {
+        return fmt::format("... its synchronous part begins ({} {}+{})", event.path, event.offset,
+                           event.length);
+      }
       return fmt::format("{} {}", (event.flags & kFlagDataOnly) != 0 ? "fdatasync" : "fsync",
                          (event.flags & kFlagEverything) != 0 ? "everything" : event.path);
     case RecordKind::sync_returned:

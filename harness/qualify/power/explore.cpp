@@ -1,0 +1,232 @@
+#include "harness/qualify/power/explore.h"
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <unordered_map>
+
+namespace assay::qualify::power {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point then) {
+  return std::chrono::duration<double>(Clock::now() - then).count();
+}
+
+struct Candidate {
+  Digest digest;
+  Choice choice;
+  std::uint32_t known_at = 0;
+};
+
+struct DigestHash {
+  std::size_t operator()(const Digest& digest) const { return digest.low; }
+};
+
+/// Classes in which few calls are lost come first, then pairs, then random ones.
+int rank(StateClass kind) {
+  if (kind == StateClass::seeded) return 2;
+  return kind == StateClass::drop_two ? 1 : 0;
+}
+
+class Explorer {
+ public:
+  Explorer(const Trace& trace, const Acknowledgements& receipts, const ExplorePlan& plan)
+      : trace_(trace), receipts_(receipts), plan_(plan), cuts_(cuts_of(trace)) {}
+
+  Result<Exploration> run() {
+    const Clock::time_point begin = Clock::now();
+    if (trace_.events.empty()) return std::move(out_);
+    build_listed();
+    build_seeded();
+    std::vector<Candidate> mine = select();
+    out_.seconds_building = seconds_since(begin);
+    const Clock::time_point checking = Clock::now();
+    ASSAY_TRY(check(mine));
+    out_.seconds_checking = seconds_since(checking);
+    return std::move(out_);
+  }
+
+ private:
+  void offer(const Disk& disk, const Choice& choice) {
+    ++out_.built;
+    const Digest digest = state_of(disk, kept_by(disk, choice)).digest();
+    const std::uint32_t known_at = choice.cut == 0 ? 0 : choice.cut - 1;
+    const auto [found, fresh] =
+        seen_.try_emplace(digest, static_cast<std::uint32_t>(candidates_.size()));
+    if (fresh) {
+      candidates_.push_back({digest, choice, known_at});
+      return;
+    }
+    Candidate& known = candidates_[found->second];
+    known.known_at = std::max(known.known_at, known_at);
+    // The simplest way to reach an image is the one to tell of.
+    if (rank(choice.kind) < rank(known.choice.kind)) known.choice = choice;
+  }
+
+  [[nodiscard]] bool stopped() const { return plan_.stop != nullptr && plan_.stop->load(); }
+
+  void build_listed() {
+    Disk disk(trace_, plan_.profile, plan_.suppressed);
+    Omitted omitted;
+    out_.cuts = cuts_.size();
+    for (const std::uint32_t cut : cuts_) {
+      while (disk.position() < cut) disk.step();
+      const std::vector<Choice> choices = list_choices(disk, plan_.limits, omitted);
+      const std::uint64_t groups = groups_of(disk).size();
+      out_.pending_most = std::max(out_.pending_most, groups);
+      out_.legal_log2 = std::max(out_.legal_log2, static_cast<double>(disk.pending().size()));
+      for (const Choice& choice : choices) {
+        // Far more than will ever be looked at is not worth the time.
+        if (choice.kind == StateClass::drop_two && candidates_.size() > 4 * plan_.states_max) {
+          omitted.pairs = true;
+          break;
+        }
+        offer(disk, choice);
+      }
+      if (stopped()) return;
+    }
+    out_.singles_exhaustive = !omitted.singles;
+    out_.pairs_exhaustive = !omitted.pairs;
+  }
+
+  /// Rounds over all cuts, until there is enough or nothing new comes.
+  void build_seeded() {
+    for (std::uint64_t round = 0; candidates_.size() < plan_.states_max && !stopped(); ++round) {
+      const std::size_t before = candidates_.size();
+      Disk disk(trace_, plan_.profile, plan_.suppressed);
+      for (const std::uint32_t cut : cuts_) {
+        while (disk.position() < cut) disk.step();
+        if (disk.pending().size() < 3) continue;
+        for (std::uint64_t count = 0; count < 16; ++count) {
+          Choice choice{cut, StateClass::seeded, 0, 0, 0};
+          choice.seed = (plan_.seed * 1'000'003 + round) * 1'000'003 + cut * 16 + count;
+          offer(disk, choice);
+        }
+        if (candidates_.size() >= plan_.states_max) return;
+      }
+      if (candidates_.size() - before < cuts_.size() / 4 + 1) return;
+    }
+  }
+
+  std::vector<Candidate> select() {
+    out_.distinct = candidates_.size();
+    std::sort(candidates_.begin(), candidates_.end(), [](const Candidate& a, const Candidate& b) {
+      return std::pair(rank(a.choice.kind), a.digest) < std::pair(rank(b.choice.kind), b.digest);
+    });
+    if (candidates_.size() > plan_.states_max) {
+      const int first_left_out = rank(candidates_[plan_.states_max].choice.kind);
+      out_.singles_exhaustive = out_.singles_exhaustive && first_left_out > 0;
+      out_.pairs_exhaustive = out_.pairs_exhaustive && first_left_out > 1;
+      candidates_.resize(plan_.states_max);
+    }
+    std::vector<Candidate> mine;
+    for (const Candidate& candidate : candidates_) {
+      if (candidate.digest.high % plan_.shards == plan_.shard) mine.push_back(candidate);
+    }
+    out_.mine = mine.size();
+    return mine;
+  }
+
+  void judged(const Candidate& candidate, Judgement judgement) {
+    ++out_.checked;
+    ++out_.by_loss[static_cast<std::size_t>(judgement.loss)];
+    if (judgement.creation_not_atomic) ++out_.creation_not_atomic;
+    out_.worst = std::max(out_.worst, judgement.loss);
+    out_.lost_most = std::max(out_.lost_most, judgement.lost_acknowledged);
+    // Where everything may be lost, nothing that is left has to make sense.
+    const bool anything = plan_.allowed == Loss::unopenable;
+    if (!anything && !judgement.allowed(plan_.allowed)) {
+      ++out_.failures;
+      failed_ = true;
+      // Few lost calls make the better story.
+      out_.kept_failures.push_back({candidate.choice, candidate.known_at, std::move(judgement)});
+      std::sort(out_.kept_failures.begin(), out_.kept_failures.end(),
+                [](const Failure& a, const Failure& b) {
+                  return std::tuple(rank(a.choice.kind), a.choice.cut, a.choice.kind, a.choice.a,
+                                    a.choice.b, a.choice.seed) <
+                         std::tuple(rank(b.choice.kind), b.choice.cut, b.choice.kind, b.choice.a,
+                                    b.choice.b, b.choice.seed);
+                });
+      if (out_.kept_failures.size() > plan_.failures_kept) out_.kept_failures.pop_back();
+    } else if (!out_.worst_legal || *out_.worst_legal < judgement.loss) {
+      out_.worst_legal = judgement.loss;
+    }
+  }
+
+  Status check(std::vector<Candidate>& mine) {
+    CheckPool pool(plan_.pool, [&](std::uint64_t token, Judgement judgement) {
+      judged(mine[token], std::move(judgement));
+    });
+    const Clock::time_point begin = Clock::now();
+    // In pieces, each sorted by cut: within a piece the disk walks forward once.
+    constexpr std::size_t kPiece = 2048;
+    for (std::size_t from = 0; from < mine.size(); from += kPiece) {
+      const std::size_t to = std::min(mine.size(), from + kPiece);
+      std::sort(mine.begin() + static_cast<std::ptrdiff_t>(from),
+                mine.begin() + static_cast<std::ptrdiff_t>(to),
+                [](const Candidate& a, const Candidate& b) {
+                  return std::pair(a.choice.cut, a.digest) < std::pair(b.choice.cut, b.digest);
+                });
+      Disk disk(trace_, plan_.profile, plan_.suppressed);
+      for (std::size_t index = from; index < to; ++index) {
+        const bool late = plan_.time && Clock::now() - begin >= *plan_.time;
+        if (stopped() || late || (plan_.stop_at_failure && failed_)) {
+          out_.stopped = true;
+          out_.singles_exhaustive = out_.pairs_exhaustive = false;
+          pool.drain();
+          return {};
+        }
+        const Candidate& candidate = mine[index];
+        while (disk.position() < candidate.choice.cut) disk.step();
+        const Tree tree = state_of(disk, kept_by(disk, candidate.choice));
+        ASSAY_TRY(pool.submit(tree, receipts_at(trace_, receipts_, candidate.known_at), index));
+        if (plan_.on_progress && index % 64 == 0) {
+          plan_.on_progress(out_.checked, mine.size(), out_.worst);
+        }
+      }
+      pool.drain();  // the next piece is sorted: no token may be out
+    }
+    return {};
+  }
+
+  const Trace& trace_;
+  const Acknowledgements& receipts_;
+  const ExplorePlan& plan_;
+  std::vector<std::uint32_t> cuts_;
+  std::unordered_map<Digest, std::uint32_t, DigestHash> seen_;
+  std::vector<Candidate> candidates_;
+  bool failed_ = false;
+  Exploration out_;
+};
+
+}  // namespace
+
+nlohmann::json to_json(const Exploration& exploration) {
+  nlohmann::json losses = nlohmann::json::object();
+  for (std::size_t loss = 0; loss < exploration.by_loss.size(); ++loss) {
+    if (exploration.by_loss[loss] == 0) continue;
+    losses[std::string(to_string(static_cast<Loss>(loss)))] = exploration.by_loss[loss];
+  }
+  return {{"cuts", exploration.cuts},
+          {"states_built", exploration.built},
+          {"distinct_images", exploration.distinct},
+          {"states_of_this_shard", exploration.mine},
+          {"states_checked", exploration.checked},
+          {"pending_calls_most", exploration.pending_most},
+          {"legal_states_log2_bound", exploration.legal_log2},
+          {"one_lost_call_exhaustive", exploration.singles_exhaustive},
+          {"two_lost_calls_exhaustive", exploration.pairs_exhaustive},
+          {"by_loss", losses},
+          {"creation_not_atomic", exploration.creation_not_atomic},
+          {"seconds_building", exploration.seconds_building},
+          {"seconds_checking", exploration.seconds_checking}};
+}
+
+Result<Exploration> explore(const Trace& trace, const Acknowledgements& receipts,
+                            const ExplorePlan& plan) {
+  return Explorer(trace, receipts, plan).run();
+}
+
+}  // namespace assay::qualify::power
