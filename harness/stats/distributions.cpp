@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include <boost/math/distributions/binomial.hpp>
 #include <boost/math/distributions/non_central_t.hpp>
 #include <boost/math/distributions/normal.hpp>
 #include <boost/math/distributions/students_t.hpp>
@@ -57,6 +58,16 @@ double normal_two_sided(double z) {
   ASSAY_CHECK(!std::isnan(z), "not a point of the normal distribution");
   if (std::isinf(z)) return 0.0;
   return std::min(1.0, 2.0 * boost::math::cdf(boost::math::complement(Normal(), std::fabs(z))));
+}
+
+std::size_t binomial_quantile(std::size_t trials, double success, double probability) {
+  ASSAY_CHECK(success > 0 && success < 1 && probability > 0 && probability < 1,
+              "not a quantile of a binomial distribution");
+  const boost::math::binomial_distribution<double, Policy> distribution(static_cast<double>(trials),
+                                                                        success);
+  std::size_t k = 0;
+  while (k < trials && boost::math::cdf(distribution, static_cast<double>(k)) < probability) ++k;
+  return k;
 }
 
 void check_finite(std::span<const double> values) {

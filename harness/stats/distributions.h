@@ -4,6 +4,7 @@
 // the limit is defined; NaN is not (ASSAY_CHECK).
 #pragma once
 
+#include <cstddef>
 #include <span>
 
 namespace assay::stats {
@@ -18,6 +19,9 @@ namespace assay::stats {
 [[nodiscard]] double noncentral_t_outside(double critical, double degrees_of_freedom, double delta);
 /// P(|Z| > |z|) of the standard normal.
 [[nodiscard]] double normal_two_sided(double z);
+
+/// Smallest k with P(K <= k) >= `probability` for K of `trials` tries that succeed with `success`.
+[[nodiscard]] std::size_t binomial_quantile(std::size_t trials, double success, double probability);
 
 /// Aborts unless every value is finite: a NaN in a sample is a defect of the caller, which must
 /// have refused the trial that produced it.

@@ -49,13 +49,39 @@ struct RankTest {
 /// Wilcoxon's signed rank test, the sensitivity check of paired designs.
 [[nodiscard]] RankTest wilcoxon_signed_rank(std::span<const double> a, std::span<const double> b);
 
+/// The least p that the rank test of two samples of these sizes can give: that of samples which
+/// lie wholly apart. Two a side cannot get below 0.33, three not below 0.1.
+[[nodiscard]] double smallest_rank_p(std::size_t a, std::size_t b, bool paired_design);
+/// Shift between two samples by Hodges and Lehmann (The Annals of Mathematical Statistics 34
+/// (1963), 598-611): the median of all differences, or of all means of two paired differences. p is
+/// that of the rank test, the interval holds the shifts that this test does not reject; an end is
+/// infinite where no shift is rejected. Neither standard error nor degrees of freedom.
+[[nodiscard]] TestResult rank_shift(std::span<const double> a, std::span<const double> b,
+                                    double confidence, bool paired_design);
+/// One-sided p of H0: shift of a against b <= -margin, by the rank test.
+[[nodiscard]] double rank_non_inferiority_p(std::span<const double> a, std::span<const double> b,
+                                            double margin, bool paired_design);
+
 /// Holm's step-down adjustment; result in the order given.
 [[nodiscard]] std::vector<double> holm(std::span<const double> p);
 
 /// Two one-sided tests for |difference| < margin; p is the larger of the two.
 [[nodiscard]] double tost_p(const TestResult& test, double margin);
+/// One-sided p of H0: difference <= bound; small where it is shown to lie above.
+[[nodiscard]] double above_p(const TestResult& test, double bound);
+/// One-sided p of H0: difference >= bound.
+[[nodiscard]] double below_p(const TestResult& test, double bound);
 /// One-sided p of H0: difference <= -margin (non-inferiority of a to b).
 [[nodiscard]] double non_inferiority_p(const TestResult& test, double margin);
+/// Two-sided interval of the count of successes
+/// that `trials` of `probability` give: a count outside of it has a chance of less than
+/// 1 - `confidence`.
+struct CountInterval {
+  std::size_t low = 0;
+  std::size_t high = 0;
+};
+[[nodiscard]] CountInterval binomial_interval(std::size_t trials, double probability,
+                                              double confidence);
 
 /// Power of the two-sided two-sample t-test with n values an arm (noncentral t).
 [[nodiscard]] double power_two_sample(double effect, double standard_deviation, double n,

@@ -130,17 +130,26 @@ std::vector<double> holm(std::span<const double> p) {
   return adjusted;
 }
 
-double non_inferiority_p(const TestResult& test, double margin) {
-  ASSAY_CHECK(margin >= 0, "a margin is not negative");
-  const double above = test.difference + margin;
+double above_p(const TestResult& test, double bound) {
+  const double above = test.difference - bound;
   if (test.standard_error <= 0) return above > 0 ? 0.0 : 1.0;
   return student_t_upper(above / test.standard_error, test.degrees_of_freedom);
 }
 
-double tost_p(const TestResult& test, double margin) {
+double below_p(const TestResult& test, double bound) {
   TestResult mirrored = test;
   mirrored.difference = -test.difference;
-  return std::max(non_inferiority_p(test, margin), non_inferiority_p(mirrored, margin));
+  return above_p(mirrored, -bound);
+}
+
+double non_inferiority_p(const TestResult& test, double margin) {
+  ASSAY_CHECK(margin >= 0, "a margin is not negative");
+  return above_p(test, -margin);
+}
+
+double tost_p(const TestResult& test, double margin) {
+  ASSAY_CHECK(margin >= 0, "a margin is not negative");
+  return std::max(above_p(test, -margin), below_p(test, margin));
 }
 
 }  // namespace assay::stats
