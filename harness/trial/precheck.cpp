@@ -129,9 +129,21 @@ Status check_kills(const Workload& workload, DurabilityClass durability, const C
   return {};
 }
 
-Status check_before_trial(const Driver& driver, DurabilityClass durability,
-                          const Settings& settings, const Workload& workload,
-                          const std::string& directory) {
+Status check_capabilities(const Driver& driver, const Workload& workload) {
+  const Capabilities can = driver.capabilities();
+  ASSAY_TRY(check_operations(driver, can, workload));
+  ASSAY_TRY(check_sizes(driver, can, workload));
+  const std::uint64_t data_bytes =
+      workload.keys.count * (workload.keys.bytes + std::uint64_t{workload.values.bytes});
+  if (can.larger_than_memory || !can.retains_data || data_bytes <= workload.memory_bytes) return {};
+  return fail(
+      ErrorKind::unsupported,
+      fmt::format("{} keeps everything in memory; the workload's {} bytes exceed the budget "
+                  "of {}",
+                  driver.name(), data_bytes, workload.memory_bytes));
+}
+
+Status check_class(const Driver& driver, DurabilityClass durability) {
   const Capabilities can = driver.capabilities();
   if (std::ranges::find(can.durability, durability) == can.durability.end()) {
     std::string valid;
@@ -141,11 +153,17 @@ Status check_before_trial(const Driver& driver, DurabilityClass durability,
                                                           driver.name(), to_string(durability)))
                     .hint("it claims: " + valid));
   }
+  return {};
+}
+
+Status check_before_trial(const Driver& driver, DurabilityClass durability,
+                          const Settings& settings, const Workload& workload,
+                          const std::string& directory) {
+  ASSAY_TRY(check_class(driver, durability));
   const Result<Settings> resolved = resolve_settings(driver, durability, settings);
   if (!resolved) return fail(resolved.error());
-  ASSAY_TRY(check_kills(workload, durability, can));
-  ASSAY_TRY(check_operations(driver, can, workload));
-  ASSAY_TRY(check_sizes(driver, can, workload));
+  ASSAY_TRY(check_kills(workload, durability, driver.capabilities()));
+  ASSAY_TRY(check_capabilities(driver, workload));
   ASSAY_TRY(check_cpus(workload));
   ASSAY_TRY(check_cold(workload));
   return check_space(workload, directory);

@@ -17,6 +17,12 @@ namespace assay {
 [[nodiscard]] Status check_kills(const Workload& workload, DurabilityClass durability,
                                  const Capabilities& can);
 
+/// What the workload asks for and the store declares it cannot do (operations, sizes, data beyond
+/// memory): error of kind unsupported.
+[[nodiscard]] Status check_capabilities(const Driver& driver, const Workload& workload);
+/// Error of kind unsupported when the class is not among those the driver claims.
+[[nodiscard]] Status check_class(const Driver& driver, DurabilityClass durability);
+
 /// The first reason for which `workload` cannot be run on the store below `directory`.
 [[nodiscard]] Status check_before_trial(const Driver& driver, DurabilityClass durability,
                                         const Settings& settings, const Workload& workload,

@@ -29,6 +29,8 @@ struct Arm {
   DurabilityClass durability = DurabilityClass::power;
   Settings settings;
   bool reference = false;
+  /// Waited, busily, in every call of a session: the difference that a positive control injects.
+  std::uint64_t delay_ns = 0;
   /// What `settings` leave of `durability` where that is less: the class to show. Follows from the
   /// others, so it is no part of a plan's identity.
   std::optional<DurabilityClass> weakened_to = {};

@@ -100,6 +100,7 @@ WorkerRequest TrialRun::worker_request() const {
   worker.store = request_.arm.store;
   worker.durability = request_.arm.durability;
   worker.settings = request_.arm.settings;
+  worker.delay_ns = request_.arm.delay_ns;
   worker.workload = request_.workload;
   worker.seed = request_.seed;
   worker.directory = directory_.data();

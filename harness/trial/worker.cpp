@@ -20,6 +20,7 @@
 #include "harness/trial/cache_policy.h"
 #include "harness/trial/child_process.h"
 #include "harness/trial/cpu_pins.h"
+#include "harness/trial/delayed_store.h"
 #include "harness/trial/load_phase.h"
 #include "harness/trial/phase_meters.h"
 #include "harness/trial/phase_record.h"
@@ -119,7 +120,9 @@ Status Worker::open(bool create) {
     Error error = store.error();
     return fail(error.in(fmt::format("open {}", driver_->name())));
   }
-  store_ = std::move(*store);
+  store_ = request_.delay_ns == 0
+               ? std::move(*store)
+               : delayed_store(std::move(*store), request_.directory, request_.delay_ns);
   return {};
 }
 

@@ -45,6 +45,7 @@ nlohmann::json to_json(const WorkerRequest& request) {
           {"cpus", request.cpus},
           {"first_phase", request.first_phase},
           {"last_phase", request.last_phase},
+          {"delay_ns", request.delay_ns},
           {"windows", request.windows},
           {"executed", std::move(executed)}};
 }
@@ -69,6 +70,7 @@ Result<WorkerRequest> worker_request_from_json(const nlohmann::json& json) {
     request.cpus = json.at("cpus").get<std::vector<int>>();
     request.first_phase = json.at("first_phase");
     request.last_phase = json.at("last_phase");
+    request.delay_ns = json.at("delay_ns");
     request.windows = json.at("windows");
     for (const nlohmann::json& phase : json.at("executed"))
       request.executed.push_back({phase.at("phase").get<std::size_t>(),

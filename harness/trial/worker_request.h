@@ -34,7 +34,8 @@ struct WorkerRequest {
   // run
   std::size_t first_phase = 0;  ///< [first, last) of workload.phases
   std::size_t last_phase = 0;
-  bool windows = false;  ///< the measured phase is run in windows that the parent hands out
+  std::uint64_t delay_ns = 0;  ///< injected into every call of a session
+  bool windows = false;        ///< the measured phase is run in windows that the parent hands out
   // validate
   std::vector<Executed> executed;
 };
