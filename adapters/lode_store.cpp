@@ -79,6 +79,14 @@ Result<Plan> plan_of(const Settings& settings, const OpenOptions& given) {
   const Result<std::uint64_t> segment =
       count({"log_segment_bytes", {.least = 1U << 13, .most = 1U << 30, .automatic = 8U << 20}});
   if (!segment) return std::unexpected(segment.error());
+  // Where each commit is synced, log that has to be made first would be a part of what it costs. A
+  // checkpoint gives back what an overlay needs.
+  const bool synced = settings.at("durability") == "sync" || settings.at("durability") == "window";
+  const std::uint64_t enough =
+      std::min(given.expected_bytes + given.expected_bytes / 4, *overlay_bytes + (16U << 20));
+  const Result<std::uint64_t> prepared =
+      count({"log_prepared_bytes", {.least = 0, .most = kMost, .automatic = synced ? enough : 0}});
+  if (!prepared) return std::unexpected(prepared.error());
   const Result<std::uint64_t> tree =
       count({"tree_bytes", {.least = 1U << 16, .most = kMost, .automatic = 64U << 20}});
   if (!tree) return std::unexpected(tree.error());
@@ -103,6 +111,7 @@ Result<Plan> plan_of(const Settings& settings, const OpenOptions& given) {
   options.cache_bytes = *cache;
   options.overlay_bytes = *overlay_bytes;
   options.log_segment_bytes = *segment;
+  options.log_prepared_bytes = *prepared;
   options.tree_bytes = *tree;
   options.level_ratio = static_cast<unsigned>(*ratio);
   options.window_delay = std::chrono::milliseconds(*delay);
@@ -283,6 +292,7 @@ Result<Settings> LodeStore::effective_settings() {
   settings["durability"] = durability_name(plan_.durability);
   settings["log_method"] = lode::to_string(*options.log_method);
   settings["log_segment_bytes"] = std::to_string(options.log_segment_bytes);
+  settings["log_prepared_bytes"] = std::to_string(options.log_prepared_bytes);
   settings["cache_bytes"] = std::to_string(options.cache_bytes);
   settings["overlay_bytes"] = std::to_string(options.overlay_bytes);
   settings["tree_bytes"] = std::to_string(options.tree_bytes);
@@ -342,6 +352,12 @@ class LodeDriver final : public Driver {
         {"log_segment_bytes",
          "auto",
          "auto: 8 MiB, written ahead with zeros and recycled",
+         source,
+         {}},
+        {"log_prepared_bytes",
+         "auto",
+         "auto: log made when the store is created and kept, for what an overlay holds where "
+         "commits are synced; 0 otherwise",
          source,
          {}},
         {"cache_bytes", "auto", "auto: half of the memory budget", source, {}},

@@ -51,6 +51,9 @@ struct Options {
   KeyKind key_kind = KeyKind::bytes;    ///< of a new store; must match an existing one
   std::optional<LogMethod> log_method;  ///< of a new store; default: the fastest by a short probe
   std::uint64_t log_segment_bytes = std::uint64_t{8} << 20;
+  /// Log that is made ahead when the store is created, and kept for use again: a commit that needs
+  /// new log pays for the zeros that it is filled with. 0: two segments, made while commits go on.
+  std::uint64_t log_prepared_bytes = 0;
   std::size_t cache_bytes = std::size_t{64} << 20;     ///< pages of trees kept in memory
   std::size_t overlay_bytes = std::size_t{64} << 20;   ///< recent writes in memory before a flush
   std::uint64_t tree_bytes = std::uint64_t{64} << 20;  ///< payload of one tree, about

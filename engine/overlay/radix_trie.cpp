@@ -221,6 +221,25 @@ void RadixTrie::put(std::string_view key, EntryKind kind, std::string_view value
   ++entries_;
 }
 
+void RadixTrie::fetch(std::string_view key, unsigned levels) const {
+  const Node* node = root_;
+  std::size_t depth = 0;
+  for (; levels > 0; --levels, ++depth) {
+    if (node == nullptr || node->type == NodeType::leaf) return;
+    const auto* inner = static_cast<const Inner*>(node);
+    depth += inner->prefix_bytes;
+    if (depth >= key.size()) return;
+    node = trie::child_of(inner, byte_at(key, depth));
+  }
+  if (node == nullptr) return;
+  constexpr std::size_t line_bytes = 64;
+  const char* at = reinterpret_cast<const char*>(node);
+  for (std::size_t line = 0; line < 3; ++line) __builtin_prefetch(at + line * line_bytes);
+  if (depth >= key.size()) return;
+  // The place of the child in a node of the largest kind; in others, a line that is not needed.
+  __builtin_prefetch(at + sizeof(Inner) + byte_at(key, depth) * sizeof(Node*));
+}
+
 const Leaf* RadixTrie::find(const Node* root, std::string_view key) {
   const Node* node = root;
   std::size_t depth = 0;

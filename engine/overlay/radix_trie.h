@@ -60,6 +60,9 @@ class RadixTrie {
   void begin_generation(Generation generation) { edit_ = generation; }
   void put(std::string_view key, EntryKind kind, std::string_view value, Sequence sequence);
   [[nodiscard]] const trie::Node* root() const { return root_; }
+  /// Asks the CPU for the node `levels` below the root on the way to `key`, for a put to come. The
+  /// nodes above should have been asked for before.
+  void fetch(std::string_view key, unsigned levels) const;
   /// Frees replaced nodes that nobody can see; see Reclaimer::reclaim.
   void reclaim(Generation published) { reclaimer_.reclaim(published); }
 

@@ -122,8 +122,16 @@ void Reclaimer::reclaim(Generation published) {
   unpins_seen_ = unpins;
   if (queue_.empty()) return;
   const Generation oldest = readers_.oldest_short(published);
+  // Asked once for all, and after the slots: whoever pins from here on held a slot that was seen,
+  // or entered later, so that it pins no generation below `oldest`.
+  const bool pinned = readers_.newest_pin_below(oldest).has_value();
   while (!queue_.empty() && queue_.front().death <= oldest) {
-    free_or_park(queue_.front());
+    const Retired& retired = queue_.front();
+    if (pinned) {
+      free_or_park(retired);
+    } else {
+      free_(retired.object, retired.bytes);
+    }
     queue_.pop_front();
   }
 }

@@ -11,6 +11,7 @@
 // mutexes is held during a write or sync.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <functional>
@@ -20,6 +21,7 @@
 #include <vector>
 
 #include "engine/lode.h"
+#include "engine/store/batch.h"
 #include "engine/store/commit_queue.h"
 #include "engine/store/root.h"
 #include "engine/store/sources.h"
@@ -79,6 +81,10 @@ class Engine : public std::enable_shared_from_this<Engine> {
   Status close();
 
   static constexpr std::size_t spare_segments = 2;
+  [[nodiscard]] std::size_t kept_segments() const {
+    return std::max<std::size_t>(spare_segments,
+                                 options_.log_prepared_bytes / options_.log_segment_bytes);
+  }
   [[nodiscard]] std::map<std::string, double> statistics();
   [[nodiscard]] const RecoveryReport& recovery() const { return report_; }
   [[nodiscard]] LogMethod log_method() const { return log_method_; }
@@ -145,9 +151,10 @@ class Engine : public std::enable_shared_from_this<Engine> {
   Status admit(std::uint64_t operations);
   void withdraw(std::uint64_t operations);
   Status apply(std::string_view encoded, Sequence sequence);
+  Result<std::vector<std::string>> keys_in_range(const BatchOperation& erase) const;
   void set_marker(std::string_view name, Sequence sequence);
   Sealed seal(bool always);
-  void publish(const Sealed& sealed);
+  void publish(const Sealed& sealed, bool reclaim = true);
   void publish_ahead();
   void poison(const Error& error);
   Error poisoned_error(ErrorKind kind) const;
@@ -257,7 +264,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   std::vector<Marker> markers_;  // oldest first
   std::uint64_t window_sequenced_ = 0;
   FrameBuffer filling_;
-  FrameBuffer flushing_;  // changed by the holder of the role only
+  FrameBuffer flushing_;                    // changed by the holder of the role only
+  std::vector<BatchOperation> operations_;  // of the batch being applied
   // Commits that are in a frame and not yet in the overlay: the last ones, so that the overlay
   // always shows a prefix. C2 says whose may be.
   Sequence applied_;

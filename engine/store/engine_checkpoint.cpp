@@ -197,7 +197,7 @@ Status Engine::install(const Runs& runs, Sequence sequence, Lsn log_start, std::
     shape_ = std::move(next);
   });
   if (status) {
-    status = log_->segments().recycle_below(log_needed(), spare_segments);
+    status = log_->segments().recycle_below(log_needed(), kept_segments());
     if (!status) poison(status.error());
   }
   give_role();

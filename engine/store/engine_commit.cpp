@@ -17,6 +17,18 @@ constexpr std::size_t max_frame_bytes = std::size_t{1} << 29;  // of several com
 // Below, waking the thread that applies costs more than applying.
 constexpr std::uint64_t least_operations_applied_later = 24;
 
+// The nodes on the way to the keys of the next operations, level by level, so that their cache
+// misses overlap with the operation at hand.
+void fetch_ahead(const RadixTrie& overlay, const std::vector<BatchOperation>& operations,
+                 std::size_t at) {
+  constexpr std::size_t distance = 3;  // operations between two levels
+  constexpr unsigned levels = 3;
+  for (unsigned level = 1; level <= levels; ++level) {
+    const std::size_t ahead = at + distance * (levels + 1 - level);
+    if (ahead < operations.size()) overlay.fetch(operations[ahead].key, level);
+  }
+}
+
 }  // namespace
 
 Status Engine::check_batch(const WriteBatch& batch) const {
@@ -187,39 +199,32 @@ Result<Receipt> Engine::commit(const WriteBatch& batch, Durability durability,
 Status Engine::apply(std::string_view encoded, Sequence sequence) {
   std::vector<std::vector<std::string>> ranges;  // keys that each range erase finds
   bool ranged = false;
-  {
-    Decoder in(as_bytes(encoded));
-    while (const auto operation = next_operation(in)) {
-      if (operation->kind != OperationKind::erase_range &&
-          operation->kind != OperationKind::erase_from) {
-        continue;
-      }
-      ranged = true;
-      std::vector<std::string> keys;
-      const auto cursor = open_cursor({shape_->active->root(), shape_});
-      for (cursor->seek(operation->key); cursor->valid(); cursor->next()) {
-        if (operation->kind == OperationKind::erase_range && cursor->key() >= operation->value) {
-          break;
-        }
-        keys.emplace_back(cursor->key());
-      }
-      LODE_TRY(cursor->status());
-      ranges.push_back(std::move(keys));
+  operations_.clear();
+  Decoder in(as_bytes(encoded));
+  while (const auto operation = next_operation(in)) {
+    operations_.push_back(*operation);
+    if (operation->kind != OperationKind::erase_range &&
+        operation->kind != OperationKind::erase_from) {
+      continue;
     }
-    if (in.failed()) return fail(ErrorKind::corruption, "malformed batch");
+    ranged = true;
+    LODE_ASSIGN(auto keys, keys_in_range(*operation));
+    ranges.push_back(std::move(keys));
   }
+  if (in.failed()) return fail(ErrorKind::corruption, "malformed batch");
   RadixTrie& overlay = *shape_->active;
   std::set<std::string, std::less<>> own_keys;  // of puts, where a range may erase them again
   std::size_t range = 0;
-  Decoder in(as_bytes(encoded));
-  while (const auto operation = next_operation(in)) {
-    switch (operation->kind) {
+  for (std::size_t i = 0; i < operations_.size(); ++i) {
+    fetch_ahead(overlay, operations_, i);
+    const BatchOperation& operation = operations_[i];
+    switch (operation.kind) {
       case OperationKind::put:
-        overlay.put(operation->key, EntryKind::value, operation->value, sequence);
-        if (ranged) own_keys.emplace(operation->key);
+        overlay.put(operation.key, EntryKind::value, operation.value, sequence);
+        if (ranged) own_keys.emplace(operation.key);
         break;
       case OperationKind::erase:
-        overlay.put(operation->key, EntryKind::tombstone, {}, sequence);
+        overlay.put(operation.key, EntryKind::tombstone, {}, sequence);
         break;
       case OperationKind::erase_range:
       case OperationKind::erase_from:
@@ -227,16 +232,16 @@ Status Engine::apply(std::string_view encoded, Sequence sequence) {
           if (LODE_MUTATED("range-erase-forgets-a-key") && &key == &ranges[range].back()) continue;
           overlay.put(key, EntryKind::tombstone, {}, sequence);
         }
-        for (auto own = own_keys.lower_bound(operation->key);
+        for (auto own = own_keys.lower_bound(operation.key);
              own != own_keys.end() &&
-             (operation->kind == OperationKind::erase_from || *own < operation->value);
+             (operation.kind == OperationKind::erase_from || *own < operation.value);
              ++own) {
           overlay.put(*own, EntryKind::tombstone, {}, sequence);
         }
         ++range;
         break;
       case OperationKind::marker:
-        set_marker(operation->key, sequence);
+        set_marker(operation.key, sequence);
         break;
     }
   }
@@ -244,6 +249,17 @@ Status Engine::apply(std::string_view encoded, Sequence sequence) {
   applied_ = sequence;
   overlay_bytes_.store(overlay.memory_bytes(), std::memory_order_relaxed);
   return {};
+}
+
+Result<std::vector<std::string>> Engine::keys_in_range(const BatchOperation& erase) const {
+  std::vector<std::string> keys;
+  const auto cursor = open_cursor({shape_->active->root(), shape_});
+  for (cursor->seek(erase.key); cursor->valid(); cursor->next()) {
+    if (erase.kind == OperationKind::erase_range && cursor->key() >= erase.value) break;
+    keys.emplace_back(cursor->key());
+  }
+  LODE_TRY(cursor->status());
+  return keys;
 }
 
 Engine::Sealed Engine::seal(bool always) {
@@ -256,7 +272,7 @@ Engine::Sealed Engine::seal(bool always) {
   return {Generation(edit_generation_.value - 1), applied_, State{shape_->active->root(), shape_}};
 }
 
-void Engine::publish(const Sealed& sealed) {
+void Engine::publish(const Sealed& sealed, bool reclaim) {
   const Generation published(published_.load(std::memory_order_relaxed));
   if (sealed.generation <= published) return;
   auto* version = new Version{sealed.generation, sealed.sequence, sealed.state};
@@ -267,7 +283,7 @@ void Engine::publish(const Sealed& sealed) {
     versions_.retire(old, sizeof(Version), old->generation, sealed.generation);
   }
   versions_.reclaim(sealed.generation);
-  shape_->active->reclaim(sealed.generation);
+  if (reclaim) shape_->active->reclaim(sealed.generation);
 }
 
 // Readers come here when commits were acknowledged without having been published: publishing on

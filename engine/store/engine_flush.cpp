@@ -73,6 +73,7 @@ void Engine::apply_thread() {
     if (state == applier_ends) return;
     apply_wanted_.exchange_if(applier_works, applier_rests);
     const std::lock_guard lock(sequencing_mutex_);
+    shape_->active->reclaim(Generation(published_.load(std::memory_order_relaxed)));
     apply_all();
   }
 }
@@ -121,7 +122,7 @@ Status Engine::flush_group(bool sync, const std::function<void()>& change) {
     flushing_applied_bytes_ = 0;
     if (!status && !LODE_MUTATED("failed-flush-forgotten")) return status;
     sequence = group_sealed_->sequence;
-    publish(*std::exchange(group_sealed_, std::nullopt));
+    publish(*std::exchange(group_sealed_, std::nullopt), !later);
   }
   if (group > 0) count_group(group);
   if (options_.background && log_->segments().spares() == 0 && !spare_wanted_.exchange(true)) {

@@ -296,7 +296,9 @@ Status Engine::replay() {
   roots_[newest_slot_]->root.epoch = epoch;
   checkpoint_lsn_.store(root.log_start.value);
   log_end_.store(recovered.end_lsn.value);
-  return log_->segments().recycle_below(log_needed(), spare_segments);
+  LODE_TRY(log_->segments().recycle_below(log_needed(), kept_segments()));
+  if (!report_.created || options_.log_prepared_bytes == 0) return {};
+  return log_->segments().prepare_spares(kept_segments());
 }
 
 void Engine::start_threads() {
