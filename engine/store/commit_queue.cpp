@@ -40,8 +40,8 @@ bool CommitQueue::may_lead(const CommitWaiter& arrived, bool& is_guard) {
   }
   if (Clock::now() >= until_) {
     // Half of those that were hoped for make up for the time.
-    end_gathering(2 * (durable_waiters_ + 1 - std::min(waited_, durable_waiters_ + 1)) >=
-                  wanted_ - waited_);
+    const std::size_t joined = durable_waiters_ + 1 - std::min(waited_, durable_waiters_ + 1);
+    end_gathering(2 * joined >= wanted_ - waited_);
     return true;
   }
   is_guard = guard_ == nullptr;
@@ -98,7 +98,7 @@ CommitWaiter* CommitQueue::take_covered(Sequence written, Sequence durable,
     return covered;
   }
   wanted_ = durable_ones + durable_waiters_;
-  waited_ = durable_waiters_;
+  waited_ = std::max<std::size_t>(1, durable_waiters_);
   gathering_ = wanted_ > 1;
   until_ = Clock::now() + flush_time_;
   return covered;

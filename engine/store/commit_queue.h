@@ -70,7 +70,7 @@ class CommitQueue {
   CommitWaiter* guard_ = nullptr;
   bool gathering_ = false;
   std::size_t wanted_ = 0;   // commits that the next group waits for
-  std::size_t waited_ = 0;   // that were there when it began to
+  std::size_t waited_ = 1;   // that it would have had at once
   Clock::time_point until_;  // and for how long
   unsigned skipped_ = 0;     // groups until it is tried again
   unsigned penalty_ = 0;     // that the next failure costs

@@ -75,6 +75,27 @@ void mixed_history(Store& store, Outcome& outcome) {
   outcome.finished = true;
 }
 
+// Batches large enough to be applied while their frame is written, among small ones that follow
+// them at once and a range erase that must see them.
+void large_batches_history(Store& store, Outcome& outcome) {
+  for (int round = 0; round < 7; ++round) {
+    if (!put(store, outcome, 10 * round, 30, 20, Durability::sync)) return;
+    if (!put(store, outcome, round, 1, 50, Durability::volatile_)) return;
+    if (!put(store, outcome, 5 + 10 * round, 24, 40, Durability::sync)) return;
+    if (!commit(
+            store, outcome,
+            [&](WriteBatch& batch, Model& model) {
+              batch.erase_range("k2", "k3");
+              erase_range(model, "k2", "k3");
+            },
+            Durability::sync)) {
+      return;
+    }
+    if (!durable_step(outcome, store.checkpoint())) return;
+  }
+  outcome.finished = true;
+}
+
 void expect_state(Store& store, const Outcome& outcome, std::mt19937_64& random) {
   const std::uint64_t sequence = store.snapshot().sequence();
   ASSERT_GE(sequence, outcome.durable) << "an acknowledged commit is lost";
@@ -150,6 +171,12 @@ void crash_everywhere(const Script& script, const Options& options, std::uint64_
 
 TEST(Crash, at_every_call_leaves_a_prefix_with_everything_acknowledged) {
   crash_everywhere(mixed_history, small_options(), 5, false);
+}
+
+TEST(Crash, at_every_call_with_large_batches) {
+  Options options = small_options();
+  options.log_segment_bytes = 16384;
+  crash_everywhere(large_batches_history, options, 3, false);
 }
 
 TEST(Crash, during_recovery_from_a_crash_changes_nothing) {

@@ -142,8 +142,8 @@ Result<Receipt> Engine::commit(const WriteBatch& batch, Durability durability,
     durability = Durability::sync;
   }
   const bool window = durability == Durability::window;
-  const bool later = durability == Durability::sync && options_.background && !condition &&
-                     !batch.ranged_ && operations >= least_operations_applied_later;
+  const bool later = durability == Durability::sync && !condition && !batch.ranged_ &&
+                     operations >= least_operations_applied_later;
   if (window) LODE_TRY(admit(operations));
   Sequence sequence;
   std::size_t buffered = 0;

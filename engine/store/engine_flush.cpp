@@ -98,7 +98,7 @@ Status Engine::flush_group(bool sync, const std::function<void()>& change) {
     seal_due_ = later;
     if (!later) group_sealed_ = seal(change != nullptr);
   }
-  if (later) {
+  if (later && options_.background) {
     std::call_once(applier_started_,
                    [this] { apply_thread_ = std::thread([this] { apply_thread(); }); });
     if (apply_wanted_.exchange_if(applier_rests, applier_works)) apply_wanted_.wake();
