@@ -52,6 +52,7 @@ int run_command(int argc, char** argv) {
   cli::add_compare(app, invocation);
   cli::add_plot(app, invocation);
   cli::add_report(app, invocation);
+  cli::add_ledger(app, invocation);
   cli::add_doctor(app, invocation);
   if (const Status known = check_verb(app, argc, argv); !known) {
     print_message(known.error().message());

@@ -51,22 +51,25 @@ Status write_and_sync(const std::string& path, const std::string& meant,
   return {};
 }
 
-enum class Existing { replace, refuse };
+/// Gives a flushed temporary file its name, durably. The temporary may stay, after an error too.
+Status put_in_place(const std::string& temporary, const std::string& path, Existing existing) {
+  // link() refuses an existing name in one step, which rename() does not.
+  const int failed = existing == Existing::refuse ? ::link(temporary.c_str(), path.c_str())
+                                                  : ::rename(temporary.c_str(), path.c_str());
+  if (failed != 0) {
+    return fail(system_error("cannot put the file in its place", errno).at(path));
+  }
+  if (existing == Existing::refuse) ::unlink(temporary.c_str());
+  return flush_directory(folder_of(path));
+}
 
 Status write_durably(const std::string& path, std::string_view contents, Existing existing) {
   const std::string temporary = fmt::format("{}.tmp-{}", path, ::getpid());
   ::unlink(temporary.c_str());  // of a process of this number that died
   Status status = write_and_sync(temporary, path, contents);
-  if (status) {
-    // link() refuses an existing name in one step, which rename() does not.
-    const int failed = existing == Existing::refuse ? ::link(temporary.c_str(), path.c_str())
-                                                    : ::rename(temporary.c_str(), path.c_str());
-    if (failed != 0)
-      status = fail(system_error("cannot put the file in its place", errno).at(path));
-  }
-  if (!status || existing == Existing::refuse) ::unlink(temporary.c_str());
-  if (!status) return status;
-  return flush_directory(folder_of(path));
+  if (status) status = put_in_place(temporary, path, existing);
+  if (!status) ::unlink(temporary.c_str());
+  return status;
 }
 
 }  // namespace
@@ -118,13 +121,10 @@ Status DurableFile::flush_buffer() {
   return {};
 }
 
-Status DurableFile::commit() {
+Status DurableFile::commit(Existing existing) {
   ASSAY_TRY(flush_buffer());
   if (::fsync(fd_) != 0) return fail(system_error("cannot flush the file", errno).at(path_));
-  if (::link(temporary_.c_str(), path_.c_str()) != 0) {
-    return fail(system_error("cannot put the file in its place", errno).at(path_));
-  }
-  return flush_directory(folder_of(path_));
+  return put_in_place(temporary_, path_, existing);
 }
 
 Status check_can_be_written(const std::string& path) {

@@ -2,6 +2,7 @@
 // Free functions without state; any thread.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -16,8 +17,10 @@ namespace assay {
 /// The same, but an existing file is an error: for what must never be written over.
 [[nodiscard]] Status create_file_durably(const std::string& path, std::string_view contents);
 
-/// create_file_durably() for contents that come in pieces. Until commit() there is only a temporary
-/// file, which goes with the object.
+enum class Existing : std::uint8_t { replace, refuse };
+
+/// A file whose contents come in pieces, as durable as those that are written at once. Until
+/// commit() there is only a temporary file, which goes with the object.
 class DurableFile {
  public:
   [[nodiscard]] static Result<DurableFile> create(const std::string& path);
@@ -26,8 +29,8 @@ class DurableFile {
   ~DurableFile();
 
   [[nodiscard]] Status write(std::string_view piece);
-  /// Flushes and gives the file its name. An existing file is an error.
-  [[nodiscard]] Status commit();
+  /// Flushes and gives the file its name.
+  [[nodiscard]] Status commit(Existing existing);
 
  private:
   DurableFile(int fd, std::string path, std::string temporary)

@@ -74,7 +74,7 @@ class Merge {
   Result<Merged> run() {
     ASSAY_TRY(write(merge_record()));
     for (std::size_t i = 0; i < sources_.size(); ++i) ASSAY_TRY(carry(i));
-    ASSAY_TRY(file_.commit());
+    ASSAY_TRY(file_.commit(Existing::refuse));
     Merged merged{seq_, previous_, {}};
     for (Source& source : sources_) merged.sources.push_back(std::move(source.told));
     return merged;

@@ -72,6 +72,10 @@ void StoryCheck::take_plan(const LedgerRecord& record, Told& told) {
   const auto experiment = record.body.find("experiment");
   if (experiment == record.body.end()) return;
   told.design = text_at(*experiment, "design");
+  const auto aggregation = experiment->find("aggregation");
+  if (aggregation != experiment->end() && aggregation->is_object()) {
+    told.warm_up_trials = count_at(*aggregation, "warm_up_trials");
+  }
   const std::string digest = text_at(record.body, "digest");
   const std::string found = sha256_hex(experiment->dump());
   if (digest != found) {
@@ -111,7 +115,7 @@ void StoryCheck::take_verdict(const LedgerRecord& record, Told& told) {
   }
   told.verdict_line = record.line;
   const std::string outcome = text_at(record.body, "outcome");
-  const bool whole = outcome == "judged" || outcome == "rejected";
+  const bool whole = outcome == "judged" || outcome == "rejected" || outcome == "regression";
   const auto rows = record.body.find("rows");
   if (rows == record.body.end() || !rows->is_array()) return;
   for (const json& row : *rows) {
@@ -120,7 +124,8 @@ void StoryCheck::take_verdict(const LedgerRecord& record, Told& told) {
     const std::size_t counted = row["values"].size();
     const std::size_t sound = told.sound_rounds[arm].size();
     // Of sets in windows only those count in which every arm was sound.
-    const bool fewer = counted < sound && whole && told.design != "windows";
+    const bool fewer =
+        counted + told.warm_up_trials < sound && whole && told.design != "windows";
     if (counted > sound || fewer) {
       find(record, "samples",
            fmt::format("the verdict counts {} values of {}, and the ledger holds {} sound trials",

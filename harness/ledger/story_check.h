@@ -27,6 +27,7 @@ class StoryCheck {
     std::uint64_t plan_line = 0;     ///< 0: none yet
     std::uint64_t verdict_line = 0;  ///< 0: none yet
     std::string design;
+    std::uint64_t warm_up_trials = 0;  ///< of each arm: recorded, and not counted
     std::uint64_t first_trial_line = 0;
     std::map<std::string, std::set<std::uint64_t>> sound_rounds;  ///< by arm
   };

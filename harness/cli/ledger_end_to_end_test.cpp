@@ -1,0 +1,139 @@
+// End to end: `assay ledger` over a ledger that a run wrote, and over what was done to it.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+#include "harness/cli/command_line.h"
+
+namespace assay::end_to_end {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+class LedgerVerb : public EndToEnd {
+ protected:
+  /// A complete exploratory comparison of two stores in the folder `out`.
+  void compare(const std::string& out) const {
+    const Finished run = assay(
+        "compare --stores sqlite,lmdb --workload durable-put --trials 2 --set keys.count=500"
+        " --set phases.run.duration_ms=50 --set phases.run.warm_up.operations=10 --no-a-a"
+        " --root bench --foreign-cpus-max 0 --steal-share-max 0 --out " +
+        out);
+    ASSERT_EQ(run.status, 0) << run.err << run.out;
+  }
+  void expect_refusal(const std::string& arguments, int status, const std::string& part) const {
+    const Finished run = assay("ledger " + arguments);
+    EXPECT_EQ(run.status, status) << run.err;
+    EXPECT_EQ(run.out, "");
+    EXPECT_NE(run.err.find(part), std::string::npos) << run.err;
+    EXPECT_EQ(std::count(run.err.begin(), run.err.end(), '\n'), 1) << run.err;
+  }
+  [[nodiscard]] std::string schema(const std::string& arguments) const {
+    const Finished run = shell("'" ASSAY_PYTHON "' '" ASSAY_VALIDATE_SCHEMA "' " + arguments);
+    return run.status == 0 ? "" : run.out + run.err;
+  }
+};
+
+TEST_F(LedgerVerb, verifies_lists_shows_asks_and_hands_on_what_a_run_wrote) {
+  compare("a");
+  ASSERT_FALSE(HasFatalFailure());
+  // What the code writes fits its schema, and what it hands on the current one.
+  EXPECT_EQ(schema("a/ledger.jsonl"), "");
+  EXPECT_EQ(schema("--offences a/ledger.jsonl"), "");
+  const Finished sound = assay("ledger verify a");
+  EXPECT_EQ(sound.status, 0) << sound.out;
+  EXPECT_NE(sound.out.find("a/ledger.jsonl: sound: "), std::string::npos) << sound.out;
+  const json verified = json::parse(assay("ledger verify a --json").out);
+  const std::string head = verified["ledgers"][0]["head"];
+  EXPECT_EQ(assay("ledger verify a --head " + head).status, 0);
+  EXPECT_EQ(assay("ledger verify a --head " + std::string(64, 'a')).status, 10);
+
+  const json list = json::parse(assay("ledger list a --json").out);
+  ASSERT_EQ(list.size(), 1U);
+  EXPECT_EQ(list[0]["status"], "exploratory");
+  const std::string hash = list[0]["verdict_hash"];
+  const json shown = json::parse(assay("ledger show a:" + hash.substr(0, 12) + " --json").out);
+  EXPECT_EQ(shown["kind"], "verdict");
+  EXPECT_EQ(json::parse(assay("ledger show a/ledger.jsonl:1 --json").out)["kind"], "plan");
+
+  const Finished rows =
+      assay("ledger query \"SELECT arm, n FROM rows WHERE NOT reference\" a --csv");
+  EXPECT_EQ(rows.status, 0) << rows.err;
+  EXPECT_EQ(std::count(rows.out.begin(), rows.out.end(), '\n'), 3) << rows.out;
+  EXPECT_EQ(assay("ledger export a --format csv --table trials").status, 0);
+  const json exported = json::parse(assay("ledger export a --format json").out);
+  EXPECT_EQ(exported.size(), verified["ledgers"][0]["records"]);
+  const json google = json::parse(assay("ledger export a --format google-benchmark").out);
+  EXPECT_FALSE(google["benchmarks"].empty());
+  const Finished junit = assay("ledger export a --format junit --out j.xml");
+  EXPECT_EQ(junit.status, 0) << junit.err;
+  EXPECT_NE(read_file(directory_ / "j.xml").find("<testsuite "), std::string::npos);
+}
+
+TEST_F(LedgerVerb, finds_an_edited_ledger_and_an_edited_raw_record_with_status_10) {
+  compare("a");
+  ASSERT_FALSE(HasFatalFailure());
+  ASSERT_EQ(shell("echo >> a/trials/0000-*.json").status, 0);
+  Finished bad = assay("ledger verify a");
+  EXPECT_EQ(bad.status, 10);
+  EXPECT_NE(bad.out.find("was changed"), std::string::npos) << bad.out;
+  EXPECT_EQ(assay("ledger verify a --raw none").status, 0);
+  ASSERT_EQ(shell("sed -i '3s/\"attempt\":0/\"attempt\":1/' a/ledger.jsonl").status, 0);
+  bad = assay("ledger verify a --raw none");
+  EXPECT_EQ(bad.status, 10);
+  EXPECT_NE(bad.out.find("a/ledger.jsonl:3: "), std::string::npos) << bad.out;
+  expect_refusal("list a", 10, "a/ledger.jsonl:4: ");
+  expect_refusal("query \"SELECT 1 FROM trials\" a", 10, "a/ledger.jsonl:4: ");
+}
+
+TEST_F(LedgerVerb, merges_two_runs_and_tells_what_they_differ_in) {
+  compare("a");
+  compare("b");
+  ASSERT_FALSE(HasFatalFailure());
+  const Finished merged = assay("ledger merge a b --out all.jsonl");
+  ASSERT_EQ(merged.status, 0) << merged.err;
+  const Finished sound = assay("ledger verify all.jsonl");
+  EXPECT_EQ(sound.status, 0) << sound.out;
+  EXPECT_EQ(schema("all.jsonl"), "");
+  EXPECT_EQ(schema("--offences all.jsonl"), "");
+  EXPECT_EQ(json::parse(assay("ledger list all.jsonl --json").out).size(), 2U);
+  const Finished diff = assay("ledger diff a b");
+  EXPECT_EQ(diff.status, 0) << diff.err;
+  EXPECT_NE(diff.out.find("binary: the same"), std::string::npos) << diff.out;
+  expect_refusal("merge a b --out all.jsonl", 2, "there already");
+}
+
+TEST_F(LedgerVerb, refuses_bad_input_with_one_message) {
+  compare("a");
+  ASSERT_FALSE(HasFatalFailure());
+  expect_refusal("verify nowhere", 2, "no ledger \"nowhere\"");
+  expect_refusal("verify a --head abc", 2, "64 digits");
+  expect_refusal("show a:9999", 2, "no line 9999");
+  expect_refusal("show ffffffff --ledger a", 2, "nothing in a/ledger.jsonl");
+  expect_refusal("query \"SELECT * FROM trails\" a", 2, "did you mean trials?");
+  expect_refusal("query \"DELETE FROM trials\" a", 2, "only reads");
+  expect_refusal("export a --format csv --table row", 2, "did you mean rows?");
+  expect_refusal("export a --format junit --out a", 2, "a directory, not a file");
+  expect_refusal("list", 2, "no ledger below ledgers/ or runs/");
+}
+
+TEST_F(LedgerVerb, reads_ledgers_of_past_schemas_in_the_form_of_the_current_one) {
+  const std::string past = "'" ASSAY_LEDGER_TESTDATA "/v1-first.jsonl'";
+  EXPECT_EQ(assay("ledger list " + past).status, 0);
+  const Finished exported = assay("ledger export " + past + " --format json");
+  ASSERT_EQ(exported.status, 0) << exported.err;
+  std::string lines;
+  for (json record : json::parse(exported.out)) {
+    for (const char* more : {"ledger", "line", "origin", "machine"}) record.erase(more);
+    lines += record.dump() + "\n";
+  }
+  write_file(directory_ / "migrated.jsonl", lines);
+  EXPECT_EQ(schema("migrated.jsonl"), "");
+}
+
+}  // namespace
+}  // namespace assay::end_to_end
