@@ -6,11 +6,11 @@
 namespace assay::cli {
 
 enum class ExitStatus : int {
-  done = 0,             ///< done as asked
+  done = 0,             ///< done as asked; of a registered run: done as registered
   internal_error = 1,   ///< a defect of assay
   bad_input = 2,        ///< a flag, file, workload, plan, setting or directory was refused
   rejected = 3,         ///< a registered hypothesis was rejected
-  regression = 4,       ///< a regression gate failed
+  regression = 4,       ///< a registered arm left the corridor of its accepted baseline
   void_experiment = 5,  ///< the experiment may not be judged
   plan_changed = 6,     ///< the plan differs from the registered one
   environment = 7,      ///< the machine lacks what the plan demands

@@ -21,14 +21,6 @@
 namespace assay::cli {
 namespace {
 
-/// This process's arguments, for the record.
-std::vector<std::string> command_line() {
-  std::ifstream file("/proc/self/cmdline", std::ios::binary);
-  std::vector<std::string> arguments;
-  for (std::string argument; std::getline(file, argument, '\0');) arguments.push_back(argument);
-  return arguments;
-}
-
 ExitStatus status_of(RunEnd end) {
   switch (end) {
     case RunEnd::judged:
@@ -39,6 +31,8 @@ ExitStatus status_of(RunEnd end) {
       return ExitStatus::wrong_contents;
     case RunEnd::rejected:
       return ExitStatus::rejected;
+    case RunEnd::regression:
+      return ExitStatus::regression;
   }
   return ExitStatus::internal_error;
 }
@@ -104,6 +98,13 @@ Status check_output(const OutputOptions& options) {
 }
 
 }  // namespace
+
+std::vector<std::string> command_line() {
+  std::ifstream file("/proc/self/cmdline", std::ios::binary);
+  std::vector<std::string> arguments;
+  for (std::string argument; std::getline(file, argument, '\0');) arguments.push_back(argument);
+  return arguments;
+}
 
 PlanEnvironment plan_environment() {
   PlanEnvironment environment = PlanEnvironment::real();

@@ -22,6 +22,9 @@ struct OutputOptions {
 
 void add_output_flags(CLI::App& verb, OutputOptions& options);
 
+/// This process's arguments, for the record.
+[[nodiscard]] std::vector<std::string> command_line();
+
 /// This machine, with plug-ins that are loaded in a child process first: one that crashes, exits or
 /// hangs while it is loaded is an error. No thread may run yet.
 [[nodiscard]] PlanEnvironment plan_environment();

@@ -234,30 +234,96 @@ const json& measured_figures(const Plan& plan, const json& raw) {
   return kNothing;
 }
 
-std::optional<double> throughput_of(const Plan& plan, const json& raw) {
-  const json& phase = measured_figures(plan, raw);
-  if (plan.design == Design::windows) {
-    double log_sum = 0.0;
-    double count = 0.0;
-    for (const json& one : member(phase, "windows")) {
-      const double rate = one.is_number() ? one.get<double>() : 0.0;
-      if (!(rate > 0.0)) return std::nullopt;
-      log_sum += std::log(rate);
-      count += 1.0;
-    }
-    if (count == 0.0) return std::nullopt;
-    return std::exp(log_sum / count);
+namespace {
+
+const json& phase_named(const json& raw, const std::string& name) {
+  for (const json& phase : member(raw, "phases")) {
+    if (member(phase, "name") == name) return phase;
   }
-  // A declared drain is inside the timer: debt that is left behind is not speed.
+  return kNothing;
+}
+
+std::optional<double> rate_of_windows(const Plan& plan, const json& phase) {
+  std::vector<double> rates;
+  double log_sum = 0.0;
+  for (const json& one : member(phase, "windows")) {
+    rates.push_back(one.is_number() ? one.get<double>() : 0.0);
+    if (!(rates.back() > 0.0)) return std::nullopt;
+    log_sum += std::log(rates.back());
+  }
+  if (rates.empty()) return std::nullopt;
+  if (plan.aggregation.of_process == ProcessValue::median_of_windows) return median_of(rates);
+  return std::exp(log_sum / static_cast<double>(rates.size()));
+}
+
+/// A declared drain is inside the timer: debt that is left behind is not speed.
+std::optional<double> rate_of_phase(const json& phase) {
   const auto with_drain = number_at(phase, "throughput_with_drain_per_s");
   return with_drain ? with_drain : number_at(phase, "throughput_per_s");
 }
 
+/// `figure` of the measured phase, or the median over the restart-hot runs that count; nothing when
+/// one of them lacks it.
+template <class FigureOfPhase>
+std::optional<double> over_phases(const Plan& plan, const json& raw, const FigureOfPhase& figure) {
+  if (plan.aggregation.of_process != ProcessValue::restart_hot) {
+    return figure(measured_figures(plan, raw));
+  }
+  std::vector<double> values;
+  const std::vector<std::string>& phases = plan.aggregation.phases;
+  for (std::size_t i = plan.aggregation.warm_up_runs; i < phases.size(); ++i) {
+    const auto value = figure(phase_named(raw, phases[i]));
+    if (!value || !(*value > 0.0)) return std::nullopt;
+    values.push_back(*value);
+  }
+  if (values.empty()) return std::nullopt;
+  return median_of(std::move(values));
+}
+
+}  // namespace
+
+std::optional<double> throughput_of(const Plan& plan, const json& raw) {
+  return over_phases(plan, raw, [&](const json& phase) {
+    return plan.design == Design::windows ? rate_of_windows(plan, phase) : rate_of_phase(phase);
+  });
+}
+
 std::optional<double> metric_of(const Plan& plan, const json& raw) {
   if (!plan.metric.latency) return throughput_of(plan, raw);
-  const json& classes = member(measured_figures(plan, raw), "classes");
-  return number_at(member(classes, plan.metric.operation_class), plan.metric.percentile + "_ns");
+  return over_phases(plan, raw, [&](const json& phase) {
+    return number_at(member(member(phase, "classes"), plan.metric.operation_class),
+                     plan.metric.percentile + "_ns");
+  });
 }
+
+namespace {
+
+/// The figure that stands for an arm and its interval, as the plan aggregates.
+void add_value(const Plan& plan, const ArmSample& sample, json& row) {
+  if (sample.values.size() < 2) {
+    for (const char* key : {"geometric_mean", "value", "interval", "median", "cv"}) {
+      row[key] = unknown("fewer than two values");
+    }
+    return;
+  }
+  const auto mean = stats::geometric_mean(sample.values, 1.0 - plan.alpha);
+  const auto summary = stats::summarize(sample.values);
+  row["geometric_mean"] = mean.value;
+  row["median"] = summary.median;
+  row["cv"] = summary.standard_deviation / summary.mean;
+  row["value"] = plan.aggregation.median_of_trials ? summary.median : mean.value;
+  row["interval"] = {mean.low, mean.high};
+  if (!plan.aggregation.median_of_trials) return;
+  std::vector<double> logs;
+  for (const double value : sample.values) logs.push_back(std::log(value));
+  const std::vector<double> zeros(logs.size(), 0.0);
+  const auto shift = stats::rank_shift(logs, zeros, 1.0 - plan.alpha, true);
+  row["interval"] = std::isfinite(shift.low)
+                        ? json{std::exp(shift.low), std::exp(shift.high)}
+                        : unknown("so few values give no interval of a median");
+}
+
+}  // namespace
 
 json row_of(const Plan& plan, const ArmSample& sample) {
   const DurabilityClass declared = sample.arm->durability;
@@ -271,23 +337,14 @@ json row_of(const Plan& plan, const ArmSample& sample) {
               {"proof", proof},
               {"reference", sample.arm->reference},
               {"a_a", !plan.a_a_twin.empty() && sample.arm->name == plan.a_a_twin},
+              {"positive_control",
+               !plan.control.delayed.empty() && sample.arm->name == plan.control.delayed},
               {"n", sample.values.size()},
               {"values", sample.values}};
   const json& store = sample.raws.empty() ? kNothing : member(sample.raws.front(), "store");
   const json& version = member(store, "version");
   row["version"] = version.is_null() ? unknown("no trial was recorded") : version;
-  if (sample.values.size() >= 2) {
-    const auto mean = stats::geometric_mean(sample.values, 1.0 - plan.alpha);
-    const auto summary = stats::summarize(sample.values);
-    row["geometric_mean"] = mean.value;
-    row["interval"] = {mean.low, mean.high};
-    row["median"] = summary.median;
-    row["cv"] = summary.standard_deviation / summary.mean;
-  } else {
-    for (const char* key : {"geometric_mean", "interval", "median", "cv"}) {
-      row[key] = unknown("fewer than two values");
-    }
-  }
+  add_value(plan, sample, row);
   row["p50_ns"] = pooled_quantile(sample, 0.50);
   row["p90_ns"] = pooled_quantile(sample, 0.90);
   row["p99_ns"] = pooled_quantile(sample, 0.99);

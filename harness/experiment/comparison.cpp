@@ -1,6 +1,8 @@
 #include "harness/experiment/comparison.h"
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -31,9 +33,13 @@ struct Shown {
 };
 
 Shown shown(const json& comparison, bool turn) {
+  const auto end = [&](std::size_t which, double otherwise) {
+    const json& bound = comparison["interval"][which];
+    return bound.is_number() ? bound.get<double>() : otherwise;
+  };
   double ratio = comparison["ratio"].get<double>();
-  double low = comparison["interval"][0].get<double>();
-  double high = comparison["interval"][1].get<double>();
+  double low = end(0, 0.0);
+  double high = end(1, std::numeric_limits<double>::infinity());
   std::string first = comparison["a"].get<std::string>();
   std::string second = comparison["b"].get<std::string>();
   if (turn && ratio < 1.0) {
@@ -45,20 +51,6 @@ Shown shown(const json& comparison, bool turn) {
   }
   return {std::move(first), std::move(second), ratio_text(ratio, low, high),
           ratio_text(low, low, high), ratio_text(high, low, high)};
-}
-
-/// The least p that the rank test can give for samples of this size: those of two that lie wholly
-/// apart. Two a side cannot get below 0.33, three not below 0.1, however far apart they are.
-double smallest_rank_p(const Plan& plan, std::size_t size_a, std::size_t size_b) {
-  std::vector<double> low;
-  std::vector<double> high;
-  for (std::size_t i = 0; i < size_a; ++i) low.push_back(static_cast<double>(i));
-  // Squares keep all paired differences distinct.
-  for (std::size_t i = 0; i < size_b; ++i) {
-    high.push_back(static_cast<double>(size_a + 1 + i) * static_cast<double>(size_a + 1 + i));
-  }
-  return is_paired(plan.design) ? stats::wilcoxon_signed_rank(low, high).p
-                                : stats::mann_whitney(low, high).p;
 }
 
 /// Trials at which the interval of this A/A arm is expected to be as narrow as the effect.
@@ -76,27 +68,86 @@ std::string wider_effect(double log_width) {
   return percent > 1000.0 ? std::string() : fmt::format(", or effect_percent = {:.0f}", percent);
 }
 
-std::string sentence_of(const Plan& plan, const json& comparison) {
-  const std::string verdict = comparison["verdict"].get<std::string>();
-  const double adjusted = comparison["p_adjusted"].get<double>();
-  const bool same = comparison["p"].get<double>() == adjusted;  // a family of one, or its largest
-  const std::string tail =
-      fmt::format("{}{}, n = {}", same ? "" : "adjusted ", stats::p_phrase(adjusted),
-                  comparison["n"].get<std::uint64_t>());
+/// "p = 0.01, n = 5", with "adjusted" where the family made it larger.
+std::string tail_of(const json& comparison, double p, double adjusted) {
+  return fmt::format("{}{}, n = {}", p == adjusted ? "" : "adjusted ", stats::p_phrase(adjusted),
+                     comparison["n"].get<std::uint64_t>());
+}
+
+/// What the claim is about, for "it was not shown that ...": margins and corridors are in it.
+std::string claim_text(const Plan& plan, const json& comparison, const Shown& s) {
+  const std::string kind = comparison["kind"].get<std::string>();
   const std::string what = plan.metric.latency ? "'s " + plan.metric.name() : "";
-  const std::string possessive = plan.metric.latency ? "'s" : "";
-  const Shown s = shown(comparison, true);
-  if (verdict == "equivalent") {
-    return fmt::format("{} and {} are equal within {:g} %: {}x ({} to {}), {}", s.first, s.second,
-                       comparison["margin_percent"].get<double>(), s.ratio, s.low, s.high, tail);
+  if (kind == "equivalence") {
+    return fmt::format("{}{} and {} are equal within {:g} %", s.first, what, s.second,
+                       comparison["margin_percent"].get<double>());
   }
-  if (verdict == "inconclusive") {
-    return fmt::format("no {} of {} and {} was shown: {}x ({} to {}), {}",
-                       comparison["kind"] == "equivalence" ? "equality" : "difference", s.first,
+  if (kind == "non-inferiority") {
+    return fmt::format("{}{} is no worse than {} by more than {:g} %", s.first, what, s.second,
+                       comparison["margin_percent"].get<double>());
+  }
+  return fmt::format("{}{} is within {:g}x of its accepted baseline {}{}", s.first, what,
+                     comparison["corridor"].get<double>(),
+                     comparison["baseline"]["result"].get<std::string>(),
+                     comparison["relative_to"] == ""
+                         ? ""
+                         : ", as a share of " + comparison["relative_to"].get<std::string>());
+}
+
+/// Claims with a margin: always told from `a`, whose claim it is.
+std::string bounded_sentence(const Plan& plan, const json& comparison, double p_refuted) {
+  const Shown s = shown(comparison, false);
+  const std::string claim = comparison["claim"].get<std::string>();
+  const bool shown_true = claim == "shown";
+  const double p = comparison[claim == "refuted" ? "p_refuted" : "p"].get<double>();
+  const double adjusted = claim == "refuted" ? p_refuted : comparison["p_adjusted"].get<double>();
+  const char* before = shown_true           ? ""
+                       : claim == "refuted" ? "it is not so that "
+                                            : "it was not shown that ";
+  return fmt::format("{}{}: {}x ({} to {}), {}", before, claim_text(plan, comparison, s), s.ratio,
+                     s.low, s.high, tail_of(comparison, p, adjusted));
+}
+
+std::string sentence_of(const Plan& plan, const json& comparison) {
+  const Shown s = shown(comparison, true);
+  const std::string tail =
+      tail_of(comparison, comparison["p"].get<double>(), comparison["p_adjusted"].get<double>());
+  if (comparison["verdict"] == "inconclusive") {
+    return fmt::format("no difference of {} and {} was shown: {}x ({} to {}), {}", s.first,
                        s.second, s.ratio, s.low, s.high, tail);
   }
+  const std::string what = plan.metric.latency ? "'s " + plan.metric.name() : "";
+  const std::string possessive = plan.metric.latency ? "'s" : "";
   return fmt::format("{}{} is {}x {}{} ({} to {}), {}", s.first, what, s.ratio, s.second,
                      possessive, s.low, s.high, tail);
+}
+
+/// p of the claim and p of its opposite. `sign` is 1 where more is better, else -1.
+struct ClaimP {
+  double claim = 1.0;
+  double refuted = 1.0;
+};
+
+ClaimP p_of_claim(const Hypothesis& hypothesis, const LogComparison& values, bool less_is_better) {
+  if (hypothesis.kind == HypothesisKind::superiority) {
+    return {values.test().p, values.test().p};
+  }
+  if (hypothesis.kind == HypothesisKind::equivalence) {
+    const double margin = log_margin(hypothesis.margin_percent);
+    const double apart = std::min(values.p_above(margin), values.p_below(-margin));
+    return {std::max(values.p_above(-margin), values.p_below(margin)), std::min(1.0, 2.0 * apart)};
+  }
+  const double bound = hypothesis.kind == HypothesisKind::regression
+                           ? std::log(hypothesis.corridor)
+                           : log_margin(hypothesis.margin_percent);
+  if (less_is_better) return {values.p_below(bound), values.p_above(bound)};
+  return {values.p_above(-bound), values.p_below(-bound)};
+}
+
+/// An end of an interval that no value closes is no number of JSON.
+json bound_of(double log_bound) {
+  return std::isfinite(log_bound) ? json(std::exp(log_bound))
+                                  : unknown("so few values give no bound");
 }
 
 }  // namespace
@@ -108,82 +159,153 @@ std::string ratio_text(double ratio, double low, double high) {
   return width < 0.02 ? fmt::format("{:.3f}", ratio) : fmt::format("{:.2f}", ratio);
 }
 
-stats::TestResult log_test(const Plan& plan, const std::vector<double>& a,
-                           const std::vector<double>& b) {
+LogComparison::LogComparison(const Plan& plan, const std::vector<double>& a,
+                             const std::vector<double>& b, bool paired)
+    : a_(logs(a)), b_(logs(b)), paired_(paired), ranks_(plan.aggregation.median_of_trials) {
   const double confidence = 1.0 - plan.alpha;
-  return is_paired(plan.design) ? stats::paired(logs(a), logs(b), confidence)
-                                : stats::welch(logs(a), logs(b), confidence);
+  if (ranks_) {
+    test_ = stats::rank_shift(a_, b_, confidence, paired_);
+  } else {
+    test_ = paired_ ? stats::paired(a_, b_, confidence) : stats::welch(a_, b_, confidence);
+  }
 }
 
-json compare_arms(const Plan& plan, const Hypothesis& hypothesis, const ArmSample& a,
-                  const ArmSample& b) {
-  const stats::TestResult test = log_test(plan, a.values, b.values);
-  const auto log_a = logs(a.values);
-  const auto log_b = logs(b.values);
-  const double rank_p = is_paired(plan.design) ? stats::wilcoxon_signed_rank(log_a, log_b).p
-                                               : stats::mann_whitney(log_a, log_b).p;
+std::string_view LogComparison::name() const {
+  if (ranks_) return paired_ ? "wilcoxon" : "mann-whitney";
+  return paired_ ? "paired" : "welch";
+}
+
+double LogComparison::p_above(double bound) const {
+  return ranks_ ? stats::rank_non_inferiority_p(a_, b_, -bound, paired_)
+                : stats::above_p(test_, bound);
+}
+
+double LogComparison::p_below(double bound) const {
+  return ranks_ ? stats::rank_non_inferiority_p(b_, a_, bound, paired_)
+                : stats::below_p(test_, bound);
+}
+
+stats::TestResult log_test(const Plan& plan, const std::vector<double>& a,
+                           const std::vector<double>& b) {
+  return LogComparison(plan, a, b, is_paired(plan.design)).test();
+}
+
+json compare_values(const Plan& plan, const Hypothesis& hypothesis, const std::vector<double>& a,
+                    const std::vector<double>& b) {
+  const bool regression = hypothesis.kind == HypothesisKind::regression;
+  // A baseline is of another time: its rounds have nothing in common with ours.
+  const bool paired = is_paired(plan.design) && !regression;
+  const LogComparison values(plan, a, b, paired);
+  const stats::TestResult& test = values.test();
+  const auto log_a = logs(a);
+  const auto log_b = logs(b);
+  const double rank_p =
+      paired ? stats::wilcoxon_signed_rank(log_a, log_b).p : stats::mann_whitney(log_a, log_b).p;
+  const double t_p = paired ? stats::paired(log_a, log_b, 1.0 - plan.alpha).p
+                            : stats::welch(log_a, log_b, 1.0 - plan.alpha).p;
   // A rank test that cannot get below alpha says nothing against a t-test that does.
-  const double smallest = smallest_rank_p(plan, a.values.size(), b.values.size());
-  const bool disagree = smallest < plan.alpha && (test.p < plan.alpha) != (rank_p < plan.alpha);
-  const bool equivalence = hypothesis.kind == HypothesisKind::equivalence;
+  const double smallest = stats::smallest_rank_p(a.size(), b.size(), paired);
+  const bool disagree = smallest < plan.alpha && (t_p < plan.alpha) != (rank_p < plan.alpha);
+  const ClaimP p = p_of_claim(hypothesis, values, plan.metric.latency);
   json comparison = {
       {"a", hypothesis.a},
-      {"b", hypothesis.b},
+      {"b", regression ? "baseline" : hypothesis.b},
       {"kind", to_string(hypothesis.kind)},
       {"declared", hypothesis.declared},
-      {"n", a.values.size()},
+      {"n", a.size()},
       {"ratio", std::exp(test.difference)},
-      {"interval", {std::exp(test.low), std::exp(test.high)}},
-      {"p", equivalence ? stats::tost_p(test, log_margin(hypothesis.margin_percent)) : test.p},
-      {"test", is_paired(plan.design) ? "paired" : "welch"},
-      {"degrees_of_freedom", test.degrees_of_freedom},
-      {"rank_test", is_paired(plan.design) ? "wilcoxon" : "mann-whitney"},
+      {"interval", {bound_of(test.low), bound_of(test.high)}},
+      {"p", p.claim},
+      {"p_refuted", p.refuted},
+      {"test", values.name()},
+      {"degrees_of_freedom", test.degrees_of_freedom > 0 ? json(test.degrees_of_freedom)
+                                                         : unknown("a rank test has none")},
+      {"rank_test", paired ? "wilcoxon" : "mann-whitney"},
       {"mann_whitney_p", rank_p},
       {"rank_p_smallest", smallest},
       {"disagreement", disagree}};
-  if (equivalence) comparison["margin_percent"] = hypothesis.margin_percent;
-  if (is_paired(plan.design)) {
-    comparison["welch_p"] = stats::welch(log_a, log_b, 1.0 - plan.alpha).p;
+  if (hypothesis.margin_percent > 0.0) comparison["margin_percent"] = hypothesis.margin_percent;
+  if (regression) {
+    comparison["corridor"] = hypothesis.corridor;
+    comparison["relative_to"] = hypothesis.relative_to;
   }
+  if (paired) comparison["welch_p"] = stats::welch(log_a, log_b, 1.0 - plan.alpha).p;
+  if (plan.aggregation.median_of_trials) comparison["t_test_p"] = t_p;
   return comparison;
 }
 
-void judge_comparison(const Plan& plan, double p_adjusted, json& comparison) {
+void judge_comparison(const Plan& plan, double p_adjusted, double p_refuted_adjusted,
+                      json& comparison) {
   comparison["p_adjusted"] = p_adjusted;
-  const bool more = comparison["ratio"].get<double>() > 1.0;
+  const bool better = (comparison["ratio"].get<double>() > 1.0) != plan.metric.latency;
+  const std::string kind = comparison["kind"].get<std::string>();
   std::string verdict = "inconclusive";
-  if (p_adjusted < plan.alpha) {
-    if (comparison["kind"] == "equivalence") {
-      verdict = "equivalent";
-    } else {
-      verdict = more != plan.metric.latency ? "superior" : "inferior";
+  std::string claim = "open";
+  if (kind == "superiority") {
+    if (p_adjusted < plan.alpha) {
+      verdict = better ? "superior" : "inferior";
+      claim = better ? "shown" : "refuted";
     }
+  } else if (p_adjusted < plan.alpha) {
+    verdict = kind == "equivalence" ? "equivalent" : "non-inferior";
+    claim = "shown";
+  } else if (p_refuted_adjusted < plan.alpha) {
+    verdict = better ? "superior" : "inferior";
+    claim = "refuted";
   }
   comparison["verdict"] = verdict;
-  comparison["sentence"] = sentence_of(plan, comparison);
+  comparison["claim"] = claim;
+  comparison["sentence"] = kind == "superiority"
+                               ? sentence_of(plan, comparison)
+                               : bounded_sentence(plan, comparison, p_refuted_adjusted);
 }
 
-void withhold_verdict(json& comparison) {
+void withhold_verdict(json& comparison, const std::string& why) {
   const Shown s = shown(comparison, true);
   comparison["verdict"] = "void";
+  comparison["claim"] = "open";
   comparison["sentence"] =
-      fmt::format("not judged, the A/A gate was not passed: {} / {} = {} ({} to {}), n = {}",
-                  s.first, s.second, s.ratio, s.low, s.high, comparison["n"].get<std::uint64_t>());
+      fmt::format("not judged, {}: {} / {} = {} ({} to {}), n = {}", why, s.first, s.second,
+                  s.ratio, s.low, s.high, comparison["n"].get<std::uint64_t>());
 }
 
 json void_comparison(const Hypothesis& hypothesis, const std::string& why) {
-  return {
-      {"a", hypothesis.a},
-      {"b", hypothesis.b},
-      {"kind", to_string(hypothesis.kind)},
-      {"declared", hypothesis.declared},
-      {"ratio", unknown(why)},
-      {"interval", unknown(why)},
-      {"p", unknown(why)},
-      {"p_adjusted", unknown(why)},
-      {"verdict", "void"},
-      {"disagreement", false},
-      {"sentence", fmt::format("{} and {} are not compared: {}", hypothesis.a, hypothesis.b, why)}};
+  const std::string b = hypothesis.b.empty() ? "baseline" : hypothesis.b;
+  return {{"a", hypothesis.a},
+          {"b", b},
+          {"kind", to_string(hypothesis.kind)},
+          {"declared", hypothesis.declared},
+          {"ratio", unknown(why)},
+          {"interval", unknown(why)},
+          {"p", unknown(why)},
+          {"p_adjusted", unknown(why)},
+          {"p_refuted", unknown(why)},
+          {"verdict", "void"},
+          {"claim", "open"},
+          {"disagreement", false},
+          {"sentence", fmt::format("{} and {} are not compared: {}", hypothesis.a,
+                                   hypothesis.b.empty() ? "its baseline" : hypothesis.b, why)}};
+}
+
+json judge_control(const Plan& plan, const ArmSample& original, const ArmSample& delayed) {
+  const stats::TestResult test = log_test(plan, delayed.values, original.values);
+  const bool worse = plan.metric.latency ? test.difference > 0 : test.difference < 0;
+  const bool seen = worse && test.p < plan.alpha;
+  const double ratio = std::exp(test.difference);
+  const double low = std::exp(test.low);
+  const double high = std::exp(test.high);
+  return {{"a", delayed.arm->name},
+          {"b", original.arm->name},
+          {"delay_ns", delayed.arm->delay_ns},
+          {"ratio", ratio},
+          {"interval", {bound_of(test.low), bound_of(test.high)}},
+          {"p", test.p},
+          {"ok", seen},
+          {"sentence",
+           fmt::format("the injected delay of {} ns a call was {}: {} is {}x {} ({} to {}), {}",
+                       delayed.arm->delay_ns, seen ? "seen" : "NOT seen", delayed.arm->name,
+                       ratio_text(ratio, low, high), original.arm->name, ratio_text(low, low, high),
+                       ratio_text(high, low, high), stats::p_phrase(test.p))}};
 }
 
 json judge_a_a(const Plan& plan, const ArmSample& original, const ArmSample& twin) {
@@ -210,10 +332,14 @@ json judge_a_a(const Plan& plan, const ArmSample& original, const ArmSample& twi
         plan.effect_percent, trials_for_gate(plan, test), unit_of_trials(plan.design), plan.trials,
         wider_effect(test.high - test.low));
   }
-  return {
-      {"a", original.arm->name},     {"b", twin.arm->name}, {"ratio", ratio},
-      {"interval", {low, high}},     {"p", test.p},         {"effect_percent", plan.effect_percent},
-      {"ok", !too_wide && !outside}, {"sentence", sentence}};
+  return {{"a", original.arm->name},
+          {"b", twin.arm->name},
+          {"ratio", ratio},
+          {"interval", {bound_of(test.low), bound_of(test.high)}},
+          {"p", test.p},
+          {"effect_percent", plan.effect_percent},
+          {"ok", !too_wide && !outside},
+          {"sentence", sentence}};
 }
 
 }  // namespace assay

@@ -42,16 +42,51 @@ struct Metric {
   [[nodiscard]] std::string unit() const;  ///< "operations/s" or "ns"
 };
 
-enum class HypothesisKind : std::uint8_t { superiority, equivalence };
+enum class HypothesisKind : std::uint8_t {
+  superiority,      ///< a is better than b
+  equivalence,      ///< a and b are equal within the margin (TOST)
+  non_inferiority,  ///< a is not worse than b by more than the margin
+  regression,       ///< a is not worse than its accepted baseline by more than the corridor
+};
 [[nodiscard]] std::string_view to_string(HypothesisKind kind);
 
-/// A claim about two arms. The family of all of them is adjusted by Holm.
+/// A claim about two arms, or about one and its past. The family of all of them is adjusted by
+/// Holm.
 struct Hypothesis {
   std::string a;
-  std::string b;
+  std::string b;  ///< empty: the accepted baseline (regression)
   HypothesisKind kind = HypothesisKind::superiority;
-  double margin_percent = 0.0;  ///< equivalence: ratios up to 1 + this / 100 count as equal
+  double margin_percent = 0.0;  ///< ratios up to 1 + this / 100 count as equal, or as not worse
   bool declared = false;        ///< written in the plan ("a beats b"), not one of every pair
+  double corridor = 0.0;        ///< regression: 1.2 allows a to be 1.2 times worse
+  std::string relative_to =
+      {};  ///< regression: values are shares of this reference's, round by round
+};
+
+/// What the value of one process is, where it is not the figure of the measured phase.
+enum class ProcessValue : std::uint8_t {
+  phase,              ///< the measured phase's figure; of windows their geometric mean
+  median_of_windows,  ///< design windows
+  restart_hot,        ///< median over the run phases that follow a restart with warm files
+};
+[[nodiscard]] std::string_view to_string(ProcessValue value);
+
+/// How values become one figure an arm. Not the default where a published experiment did otherwise.
+struct Aggregation {
+  ProcessValue of_process = ProcessValue::phase;
+  std::vector<std::string> phases;  ///< restart_hot: those phases, derived from the workload
+  std::uint64_t warm_up_runs = 0;   ///< restart_hot: the first of them that do not count
+  /// Over processes: median, Hodges-Lehmann's ratio and a rank test instead of geometric mean and
+  /// t-test.
+  bool median_of_trials = false;
+  std::uint64_t warm_up_trials = 0;  ///< first trials of each arm (blocks, sets) that do not count
+};
+
+/// An arm once more with a delay in every call: a difference that the test must see.
+struct PositiveControl {
+  std::string arm;
+  std::string delayed;         ///< name of the delayed one; empty = there is no control
+  std::uint64_t delay_ns = 0;  ///< a store call
 };
 
 struct Plan {
@@ -68,6 +103,8 @@ struct Plan {
   double alpha = 0.05;
   Metric metric;
   std::vector<Hypothesis> hypotheses;
+  Aggregation aggregation;
+  PositiveControl control;
   bool mixed_durability = false;
   std::string root;  ///< benchmark root directory
   std::uint64_t trial_timeout_ms = 600'000;
@@ -84,6 +121,8 @@ struct Plan {
   std::vector<std::string> notes;  ///< what was left out and why; no part of the identity
 
   [[nodiscard]] const Arm* find_arm(std::string_view arm_name) const;
+  /// Trials an arm that are run: those that count, and before them those that warm up.
+  [[nodiscard]] std::uint64_t rounds() const { return trials + aggregation.warm_up_trials; }
 };
 
 /// What a plan is checked against. The defaults are the real ones; tests put fakes in.
@@ -109,9 +148,12 @@ struct PlanEnvironment {
 [[nodiscard]] nlohmann::json migrated_plan(nlohmann::json canonical);
 /// SHA-256 of the canonical form.
 [[nodiscard]] std::string plan_digest(const nlohmann::json& canonical);
-/// Dotted path of the first key in which two canonical forms differ, with both values:
-/// "arms.1.settings.sync: \"off\" there, \"full\" here". Empty when they are equal.
-[[nodiscard]] std::string first_difference(const nlohmann::json& there, const nlohmann::json& here);
+/// Every key in which two JSON values differ, with both values: "trials: 20 -> 30",
+/// "arms.1.settings.sync: (none) -> \"off\"". Long values are cut. Empty when they are equal.
+[[nodiscard]] std::vector<std::string> differences(const nlohmann::json& before,
+                                                   const nlohmann::json& now);
+/// At most `most` of them in a sentence: "trials: 20 -> 30; seed: 1 -> 2; and 3 more".
+[[nodiscard]] std::string difference_text(const std::vector<std::string>& found, std::size_t most);
 
 /// Default benchmark root, as plans record it: the same for everybody, so that a registered plan
 /// is.

@@ -12,17 +12,6 @@
 namespace assay {
 namespace {
 
-bool does(const Phase& phase, OpKind kind) {
-  return std::any_of(phase.roles.begin(), phase.roles.end(), [kind](const Role& role) {
-    return role.mix[static_cast<std::size_t>(kind)] > 0.0;
-  });
-}
-
-bool any_phase_does(const Workload& workload, OpKind kind) {
-  return std::any_of(workload.phases.begin(), workload.phases.end(),
-                     [kind](const Phase& phase) { return does(phase, kind); });
-}
-
 std::size_t kinds_of(const Role& role) {
   return static_cast<std::size_t>(
       std::count_if(role.mix.begin(), role.mix.end(), [](double weight) { return weight > 0.0; }));
@@ -42,59 +31,7 @@ bool is_sampled(const Phase& phase, OpKind kind) {
   });
 }
 
-std::uint64_t largest_value_bytes(const ValueSpec& values) {
-  return values.sizes == ValueSizes::fixed ? values.bytes : values.max_bytes;
-}
-
-Error lacks(const Driver& driver, const std::string& what) {
-  return {ErrorKind::unsupported, fmt::format("store {} {}", driver.name(), what)};
-}
-
-std::optional<Error> too_large(const Workload& workload, const Driver& driver) {
-  const Capabilities can = driver.capabilities();
-  if (can.max_key_bytes != 0 && workload.keys.bytes > can.max_key_bytes) {
-    return lacks(driver, fmt::format("takes keys of at most {} bytes, the workload has {}",
-                                     can.max_key_bytes, workload.keys.bytes));
-  }
-  const std::uint64_t value_bytes = largest_value_bytes(workload.values);
-  if (can.max_value_bytes != 0 && value_bytes > can.max_value_bytes) {
-    return lacks(driver, fmt::format("takes values of at most {} bytes, the workload has {}",
-                                     can.max_value_bytes, value_bytes));
-  }
-  const std::uint64_t data_bytes =
-      workload.keys.count * (workload.keys.bytes + std::uint64_t{workload.values.bytes});
-  if (!can.larger_than_memory && can.retains_data && data_bytes > workload.memory_bytes) {
-    return lacks(driver, fmt::format("keeps everything in memory; the workload's {} bytes exceed "
-                                     "the budget of {}",
-                                     data_bytes, workload.memory_bytes));
-  }
-  return std::nullopt;
-}
-
 }  // namespace
-
-std::optional<Error> missing_capability(const Workload& workload, const Driver& driver) {
-  const Capabilities can = driver.capabilities();
-  const bool scans =
-      any_phase_does(workload, OpKind::scan) || any_phase_does(workload, OpKind::reverse_scan);
-  if (scans && !can.ordered) return lacks(driver, "is not ordered, and the workload scans");
-  if (any_phase_does(workload, OpKind::rollback) && !can.rollback) {
-    return lacks(driver, "cannot roll back, and the workload does");
-  }
-  if (any_phase_does(workload, OpKind::batch) && !can.atomic_batches) {
-    return lacks(driver, "has no atomic batches, and the workload needs them");
-  }
-  return too_large(workload, driver);
-}
-
-std::optional<Error> missing_durability(DurabilityClass durability, const Driver& driver) {
-  const auto claimed = driver.capabilities().durability;
-  if (std::find(claimed.begin(), claimed.end(), durability) != claimed.end()) return std::nullopt;
-  std::vector<std::string_view> names;
-  for (const DurabilityClass one : claimed) names.push_back(to_string(one));
-  return lacks(driver, fmt::format("does not claim the durability class {}; it has: {}",
-                                   to_string(durability), fmt::join(names, ", ")));
-}
 
 std::optional<WeakenedArm> weakened_arm(const Arm& arm, const Driver& driver, bool from_flags) {
   const auto durability = given_durability(driver, arm.durability, arm.settings);

@@ -10,12 +10,6 @@
 
 namespace assay {
 
-/// What the workload asks for and the driver declares it cannot do; nothing when it can do it all.
-[[nodiscard]] std::optional<Error> missing_capability(const Workload& workload,
-                                                      const Driver& driver);
-/// The class is not among those the driver claims.
-[[nodiscard]] std::optional<Error> missing_durability(DurabilityClass durability,
-                                                      const Driver& driver);
 /// Why an arm cannot stand under the class that it declares: its settings give less.
 struct WeakenedArm {
   DurabilityClass given = DurabilityClass::volatile_;

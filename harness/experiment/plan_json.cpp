@@ -12,6 +12,7 @@ namespace {
 
 std::string arm_role(const Plan& plan, const Arm& arm) {
   if (arm.reference) return "reference";
+  if (!plan.control.delayed.empty() && arm.name == plan.control.delayed) return "positive_control";
   return arm.name == plan.a_a_twin ? "a_a" : "arm";
 }
 
@@ -36,6 +37,7 @@ nlohmann::json to_json(const Plan& plan) {
                     {"store", arm.store},
                     {"durability", to_string(arm.durability)},
                     {"settings", arm.settings},
+                    {"delay_ns", arm.delay_ns},
                     {"role", arm_role(plan, arm)}});
   }
   nlohmann::json hypotheses = nlohmann::json::array();
@@ -44,9 +46,11 @@ nlohmann::json to_json(const Plan& plan) {
                           {"b", hypothesis.b},
                           {"kind", to_string(hypothesis.kind)},
                           {"margin_percent", hypothesis.margin_percent},
+                          {"corridor", hypothesis.corridor},
+                          {"relative_to", hypothesis.relative_to},
                           {"declared", hypothesis.declared}});
   }
-  return {{"schema", 2},
+  return {{"schema", 3},
           {"name", plan.name},
           {"question", plan.question},
           {"workload", to_json(plan.workload)},
@@ -62,6 +66,12 @@ nlohmann::json to_json(const Plan& plan) {
             {"percentile", plan.metric.percentile}}},
           {"hypotheses", std::move(hypotheses)},
           {"family_adjustment", "holm"},
+          {"aggregation",
+           {{"of_process", to_string(plan.aggregation.of_process)},
+            {"phases", plan.aggregation.phases},
+            {"warm_up_runs", plan.aggregation.warm_up_runs},
+            {"of_trials", plan.aggregation.median_of_trials ? "median" : "geometric-mean"},
+            {"warm_up_trials", plan.aggregation.warm_up_trials}}},
           {"mixed_durability", plan.mixed_durability},
           {"root", plan.root},
           {"trial_timeout_ms", plan.trial_timeout_ms},
@@ -78,8 +88,9 @@ nlohmann::json to_json(const Plan& plan) {
             {"value_of_a_set", "geometric mean"}}}};
 }
 
-nlohmann::json migrated_plan(nlohmann::json canonical) {
-  if (!canonical.is_object() || canonical.value("schema", 0) != 1) return canonical;
+namespace {
+
+void migrate_from_1(nlohmann::json& canonical) {
   // Frequency and steal were judged with these limits when foreign load had one, else not at all.
   const bool judged = canonical.value("foreign_cpus_max", 0.0) > 0.0;
   canonical["frequency_change_max"] = judged ? 0.2 : 0.0;
@@ -89,6 +100,30 @@ nlohmann::json migrated_plan(nlohmann::json canonical) {
     for (nlohmann::json& phase : canonical["workload"]["phases"]) migrate_phase(phase);
   }
   canonical["schema"] = 2;
+}
+
+/// Before schema 3 no arm was delayed, nothing was compared with a baseline, and there was one way
+/// to aggregate.
+void migrate_from_2(nlohmann::json& canonical) {
+  for (nlohmann::json& arm : canonical["arms"]) arm["delay_ns"] = 0;
+  for (nlohmann::json& hypothesis : canonical["hypotheses"]) {
+    hypothesis["corridor"] = 0.0;
+    hypothesis["relative_to"] = "";
+  }
+  canonical["aggregation"] = {{"of_process", to_string(ProcessValue::phase)},
+                              {"phases", nlohmann::json::array()},
+                              {"warm_up_runs", 0},
+                              {"of_trials", "geometric-mean"},
+                              {"warm_up_trials", 0}};
+  canonical["schema"] = 3;
+}
+
+}  // namespace
+
+nlohmann::json migrated_plan(nlohmann::json canonical) {
+  if (!canonical.is_object()) return canonical;
+  if (canonical.value("schema", 0) == 1) migrate_from_1(canonical);
+  if (canonical.value("schema", 0) == 2) migrate_from_2(canonical);
   return canonical;
 }
 
@@ -96,29 +131,62 @@ std::string plan_digest(const nlohmann::json& canonical) {
   return sha256_hex(canonical.dump());
 }
 
-std::string first_difference(const nlohmann::json& there, const nlohmann::json& here) {
-  if (there == here) return {};
-  const auto below = [](const std::string& key, const std::string& rest) {
-    return rest.starts_with(':') ? key + rest : key + "." + rest;
+namespace {
+
+/// Digests and texts of some length are told apart by their beginning.
+std::string short_value(const nlohmann::json& value) {
+  constexpr std::size_t kMostLetters = 48;
+  std::string text = value.dump();
+  if (text.size() > kMostLetters) text = text.substr(0, kMostLetters - 3) + "...";
+  return text;
+}
+
+void add_differences(const std::string& path, const nlohmann::json& before,
+                     const nlohmann::json& now, std::vector<std::string>& found) {
+  if (before == now) return;
+  const auto below = [&path](const std::string& key) {
+    return path.empty() ? key : path + "." + key;
   };
-  if (there.is_object() && here.is_object()) {
-    for (const auto& [key, value] : there.items()) {
-      if (!here.contains(key)) return fmt::format("{}: only there", key);
-      const std::string rest = first_difference(value, here[key]);
-      if (!rest.empty()) return below(key, rest);
+  if (before.is_object() && now.is_object()) {
+    nlohmann::json keys = before;
+    keys.update(now);
+    for (const auto& [key, ignored] : keys.items()) {
+      if (!before.contains(key)) {
+        found.push_back(fmt::format("{}: (none) -> {}", below(key), short_value(now[key])));
+      } else if (!now.contains(key)) {
+        found.push_back(fmt::format("{}: {} -> (none)", below(key), short_value(before[key])));
+      } else {
+        add_differences(below(key), before[key], now[key], found);
+      }
     }
-    for (const auto& [key, value] : here.items()) {
-      if (!there.contains(key)) return fmt::format("{}: only here", key);
-    }
+    return;
   }
-  if (there.is_array() && here.is_array()) {
-    for (std::size_t i = 0; i < std::min(there.size(), here.size()); ++i) {
-      const std::string rest = first_difference(there[i], here[i]);
-      if (!rest.empty()) return below(fmt::format("{}", i), rest);
+  if (before.is_array() && now.is_array()) {
+    for (std::size_t i = 0; i < std::min(before.size(), now.size()); ++i) {
+      add_differences(below(fmt::format("{}", i)), before[i], now[i], found);
     }
-    return fmt::format(": {} entries there, {} here", there.size(), here.size());
+    if (before.size() != now.size()) {
+      found.push_back(fmt::format("{}: {} entries -> {} entries", path, before.size(), now.size()));
+    }
+    return;
   }
-  return fmt::format(": {} there, {} here", there.dump(), here.dump());
+  found.push_back(fmt::format("{}: {} -> {}", path, short_value(before), short_value(now)));
+}
+
+}  // namespace
+
+std::vector<std::string> differences(const nlohmann::json& before, const nlohmann::json& now) {
+  std::vector<std::string> found;
+  add_differences("", before, now, found);
+  return found;
+}
+
+std::string difference_text(const std::vector<std::string>& found, std::size_t most) {
+  std::string text;
+  for (std::size_t i = 0; i < std::min(found.size(), most); ++i) {
+    text += (text.empty() ? "" : "; ") + found[i];
+  }
+  return found.size() > most ? fmt::format("{}; and {} more", text, found.size() - most) : text;
 }
 
 }  // namespace assay

@@ -92,6 +92,7 @@ RunIdentity identity_of(const std::string& digest, const nlohmann::json& provena
   }
   identity.libraries = text(provenance.value("libraries", nlohmann::json()));
   identity.fingerprint = text(provenance.value("fingerprint", nlohmann::json()));
+  identity.conditions = text(provenance.value("conditions", nlohmann::json()));
   return identity;
 }
 
@@ -106,9 +107,8 @@ const LedgerRecord* resumable_plan(const std::vector<LedgerRecord>& records,
     const RunIdentity theirs = identity_of(record->body.value("digest", ""),
                                            record->body.value("provenance", nlohmann::json()));
     if (theirs.plan_digest == identity.plan_digest &&
-        theirs.binary_sha256 == identity.binary_sha256 &&
-        theirs.libraries == identity.libraries &&
-        theirs.fingerprint == identity.fingerprint) {
+        theirs.binary_sha256 == identity.binary_sha256 && theirs.libraries == identity.libraries &&
+        theirs.fingerprint == identity.fingerprint && theirs.conditions == identity.conditions) {
       return &*record;
     }
   }

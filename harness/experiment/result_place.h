@@ -30,6 +30,7 @@ struct RunIdentity {
   std::string binary_sha256;
   std::string libraries;  ///< those loaded, the stores' own among them, with their digests
   std::string fingerprint;
+  std::string conditions;  ///< of stores and caches, as the run's services tell them
 };
 [[nodiscard]] RunIdentity identity_of(const std::string& digest, const nlohmann::json& provenance);
 

@@ -4,6 +4,33 @@
 
 namespace assay {
 
+nlohmann::json conditions_of_trial(const nlohmann::json& trial_body,
+                                   const nlohmann::json& declared) {
+  using nlohmann::json;
+  json found = json::object();
+  const json store = trial_body.value("store", json::object());
+  for (const char* key : {"version", "durability"}) {
+    if (store.is_object() && store.contains(key)) found["store"][key] = store[key];
+  }
+  const json settings = store.value("settings_effective", json::object());
+  for (const auto& [name, value] : settings.items()) {
+    if (!declared.is_object() || declared.contains(name)) found["settings"][name] = value;
+  }
+  const json memory = trial_body.value("memory", json::object());
+  if (memory.is_object() && !memory.empty()) {
+    found["memory"] = memory.contains("unknown") ? "not held to the budget" : "held to the budget";
+  }
+  for (const json& phase : trial_body.value("phases", json::array())) {
+    const json cache = phase.value("cache", json::object());
+    if (!cache.is_object() || !cache.contains("policy")) continue;
+    json& of_phase = found["cache"][phase.value("name", "")];
+    of_phase["policy"] = cache["policy"];
+    // Why a step could not be done may carry figures; that it was not done is what counts.
+    if (cache.contains("not_done")) of_phase["not_done"] = true;
+  }
+  return found;
+}
+
 void RunState::load(const std::vector<LedgerRecord>& records) {
   for (const LedgerRecord& record : records) {
     if (record.kind == "trial" && record.body.value("result", "") == result_) add(record.body);

@@ -31,6 +31,13 @@ struct TrialEntry {
   nlohmann::json body;
 };
 
+/// What of a trial's record must be the same in every trial of its arm: version, class and settings
+/// of the store, whether the page cache was held to the budget, and the cache policies with what
+/// could not be done of them. Of the settings that were read back only those named in `declared`
+/// (an object) count, where it is one: what else a store tells may change by itself.
+[[nodiscard]] nlohmann::json conditions_of_trial(const nlohmann::json& trial_body,
+                                                 const nlohmann::json& declared);
+
 class RunState {
  public:
   RunState(const Plan& plan, std::string result) : plan_(&plan), result_(std::move(result)) {}

@@ -2,7 +2,7 @@
 
 #include <unistd.h>
 
-#include <cctype>
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <map>
@@ -10,8 +10,12 @@
 
 #include <fmt/format.h>
 
+#include "harness/experiment/baseline.h"
 #include "harness/experiment/power_forecast.h"
+#include "harness/experiment/qualification.h"
+#include "harness/experiment/registration.h"
 #include "harness/experiment/result_place.h"
+#include "harness/experiment/run_parts.h"
 #include "harness/experiment/run_state.h"
 #include "harness/experiment/timed_batches.h"
 #include "harness/experiment/verdict.h"
@@ -25,56 +29,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A registered name stands for one plan: the first that its ledger holds.
-Status check_registered(const std::vector<LedgerRecord>& records, const nlohmann::json& canonical,
-                        const std::string& digest, const Plan& plan,
-                        const std::string& ledger_path) {
-  for (const LedgerRecord& record : records) {
-    if (record.kind != "plan") continue;
-    if (record.body.value("digest", "") == digest) return {};
-    const nlohmann::json recorded =
-        migrated_plan(record.body.value("experiment", nlohmann::json::object()));
-    if (recorded == canonical) return {};
-    const std::string difference = first_difference(recorded, canonical);
-    return fail(
-        Error(ErrorKind::plan_changed,
-              fmt::format("the plan of {} differs from the one in its ledger at {}", plan.name,
-                          difference))
-            .at(plan.file.empty() ? ledger_path : plan.file)
-            .hint("undo the change, or give the changed plan a name and folder of its own"));
-  }
-  return {};
-}
-
-/// Figures of a raw record that the ledger leaves to the raw file.
-nlohmann::json ledger_form(nlohmann::json raw) {
-  const auto phases = raw.find("phases");
-  if (phases == raw.end() || !phases->is_array()) return raw;
-  for (nlohmann::json& phase : *phases) {
-    phase.erase("series");
-    const auto classes = phase.find("classes");
-    if (classes == phase.end() || !classes->is_object()) continue;
-    for (auto& [name, figures] : classes->items()) {
-      if (figures.is_object()) figures.erase("histogram");
-    }
-  }
-  return raw;
-}
-
-/// Makes the benchmark root and refuses one that no trial could use.
-Status prepare_root(const std::string& root) {
-  constexpr std::string_view kRemedy = "--root, or root = in a plan, takes a directory of your own";
-  if (Status made = make_directories_durably(root); !made) {
-    Error error = made.error();
-    return fail(error.in("the benchmark root").hint(std::string(kRemedy)));
-  }
-  // Only making something tells; permission bits do not know of read-only file systems.
-  const Result<TrialDirectory> probe = TrialDirectory::make(root);
-  if (probe) return {};
-  Error error = probe.error();
-  return fail(error.in("nothing can be made in the benchmark root").hint(std::string(kRemedy)));
-}
-
 class Run {
  public:
   Run(const Plan& plan, const RunRequest& request, const RunServices& services,
@@ -85,7 +39,10 @@ class Run {
 
  private:
   Status prepare();
+  Status fix_plan();
+  Status choose_baseline(const LedgerRecord* resumed);
   Status begin_result(const LedgerRecord* resumed);
+  void note_unnamed_records();
   void leave_nothing();
   [[nodiscard]] std::optional<Scatter> known_scatter(const std::string& fingerprint) const;
   Status run_turns();
@@ -95,9 +52,9 @@ class Run {
                       std::uint64_t attempt);
   TrialRequest request_for(const Arm& arm, std::uint64_t round, std::uint64_t ahead);
   Status check_streams(const nlohmann::json& raw);
+  Status check_conditions(const nlohmann::json& body);
   Status stopped(const Error& error);
   Status too_many_voids();
-  Result<nlohmann::json> load_raw(const TrialEntry& trial) const;
   Result<RunOutcome> judge();
   [[nodiscard]] std::uint64_t trials_done() const;
 
@@ -116,7 +73,11 @@ class Run {
   ResultPlace place_;
   std::optional<RunState> state_;
   std::map<std::uint64_t, std::pair<std::string, std::string>> streams_;  ///< seed -> digest, arm
+  std::map<std::string, nlohmann::json> conditions_;  ///< arm -> those of its first sound trial
   bool folder_is_new_ = false;
+  std::string registration_;  ///< hash of its record
+  std::string why_new_;       ///< what differs from the result that is not gone on with
+  std::optional<Baseline> baseline_;
   nlohmann::json power_;  ///< what the trials are expected to see, before they run
   std::vector<TimedBatchChoice> timed_batches_;  ///< the same for every arm and trial
   std::vector<std::string> warnings_;
@@ -127,6 +88,7 @@ Status Run::prepare() {
   canonical_ = to_json(plan_);
   digest_ = plan_digest(canonical_);
   provenance_ = services_.provenance(plan_);
+  if (services_.conditions) provenance_["conditions"] = services_.conditions(plan_);
   stream_digest_ = services_.stream_digest(plan_.workload, plan_.seed);
   ASSAY_TRY(prepare_root(root_));  // before any trace of the run is made
   services_.remove_stale_trials(root_);
@@ -150,13 +112,52 @@ Status Run::prepare() {
                     "was moved to {}",
                     ledger_->torn_file()));
   }
-  if (request_.registered) {
-    ASSAY_TRY(check_registered(ledger_->records(), canonical_, digest_, plan_, *ledger_path));
-  }
+  ASSAY_TRY(check_clock(ledger_->records(), utc_now(), *ledger_path));
+  if (request_.registered) ASSAY_TRY(fix_plan());
   power_ = power_before(plan_, known_scatter(identity.fingerprint));
   const LedgerRecord* resumed =
       request_.fresh ? nullptr : resumable_plan(ledger_->records(), identity);
+  if (resumed == nullptr && !request_.fresh) {
+    why_new_ = why_new_result(ledger_->records(), digest_, provenance_);
+    if (!why_new_.empty()) observer_.note(why_new_);
+  }
   return begin_result(resumed);
+}
+
+/// The registration, before anything is measured, and the baseline that it may ask for.
+Status Run::fix_plan() {
+  const std::size_t before = ledger_->records().size();
+  auto registration = ensure_registered(*ledger_, plan_, request_.tree, "first run", provenance_);
+  if (!registration) {
+    ledger_->remove_if_empty();
+    return fail(registration.error());
+  }
+  if (ledger_->records().size() != before) {
+    observer_.note(
+        fmt::format("registered with this run, before its first sample: plan {:.12}, "
+                    "record {:.12}",
+                    registration->digest, registration->hash));
+  }
+  registration_ = registration->hash;
+  return {};
+}
+
+/// The newest accepted result, which hypotheses of regression are held against. Kept by a result
+/// that is resumed.
+Status Run::choose_baseline(const LedgerRecord* resumed) {
+  const bool asked =
+      std::any_of(plan_.hypotheses.begin(), plan_.hypotheses.end(),
+                  [](const Hypothesis& one) { return one.kind == HypothesisKind::regression; });
+  if (!asked) return {};
+  const std::string kept =
+      resumed == nullptr
+          ? std::string()
+          : resumed->body.value("baseline", nlohmann::json::object()).value("record", "");
+  if (resumed != nullptr && kept.empty()) return {};
+  auto baseline = accepted_baseline(ledger_->records(), kept, provenance_, ledger_->path());
+  if (!baseline) return fail(baseline.error());
+  baseline_ = std::move(*baseline);
+  return {};
 }
 
 /// From this ledger, else from an earlier exploratory run of the same name.
@@ -179,11 +180,16 @@ Status Run::begin_result(const LedgerRecord* resumed) {
   place_ = resumed != nullptr ? place_of(*resumed, request_, ledger_path)
                               : new_place(plan_, request_, ledger_path, digest_);
   state_.emplace(plan_, place_.result);
+  ASSAY_TRY(choose_baseline(resumed));
   if (resumed != nullptr) {
     ASSAY_TRY(make_directories_durably(place_.directory + "/trials"));
+    note_unnamed_records();
     state_->load(ledger_->records());
     timed_batches_ = timed_batches_from_json(resumed->body);
-    for (const TrialEntry& trial : state_->trials()) ASSAY_TRY(check_streams(trial.body));
+    for (const TrialEntry& trial : state_->trials()) {
+      ASSAY_TRY(check_streams(trial.body));
+      if (!check_conditions(trial.body)) break;  // void: nothing more is run, and it is judged so
+    }
     return {};
   }
   if (services_.choose_timed_batches) {
@@ -192,22 +198,39 @@ Status Run::begin_result(const LedgerRecord* resumed) {
     timed_batches_ = std::move(*chosen);
   }
   // The record first: a folder without one would belong to no result.
-  const auto hash =
-      ledger_->append("plan", {{"result", place_.result},
-                               {"directory", recorded_path(place_, place_.directory)},
-                               {"experiment", canonical_},
-                               {"digest", digest_},
-                               {"status", request_.registered ? "registered" : "exploratory"},
-                               {"provenance", provenance_},
-                               {"notes", plan_.notes},
-                               {"timed_batches", to_json(timed_batches_)},
-                               {"power", power_},
-                               {"stream_digest", stream_digest_}});
+  nlohmann::json body = {{"result", place_.result},
+                         {"directory", recorded_path(place_, place_.directory)},
+                         {"experiment", canonical_},
+                         {"digest", digest_},
+                         {"status", request_.registered ? "registered" : "exploratory"},
+                         {"provenance", provenance_},
+                         {"notes", plan_.notes},
+                         {"timed_batches", to_json(timed_batches_)},
+                         {"power", power_},
+                         {"stream_digest", stream_digest_}};
+  if (request_.registered) body["registration"] = registration_;
+  if (!why_new_.empty()) body["new_because"] = why_new_;
+  if (baseline_) {
+    body["baseline"] = {{"record", baseline_->record}, {"result", baseline_->result}};
+  }
+  const auto hash = ledger_->append("plan", std::move(body));
   if (!hash) {
     leave_nothing();
     return fail(hash.error());
   }
   return make_directories_durably(place_.directory + "/trials");
+}
+
+/// A kill between a raw record and its line leaves one, a ledger whose tail was cut leaves more.
+void Run::note_unnamed_records() {
+  const auto unnamed = unnamed_raw_records(place_.directory, ledger_->records(), place_.result);
+  if (unnamed.empty()) return;
+  warnings_.push_back(fmt::format(
+      "{} raw record{} of this result {} named by no line of the ledger (the first: {}): a run was "
+      "killed at that moment, or the ledger's tail was cut and samples were dropped",
+      unnamed.size(), unnamed.size() == 1 ? "" : "s", unnamed.size() == 1 ? "is" : "are",
+      unnamed.front()));
+  observer_.note(warnings_.back());
 }
 
 /// After a plan that could not be recorded: an empty ledger, and folders that hold nothing else,
@@ -223,7 +246,7 @@ void Run::leave_nothing() {
 std::uint64_t Run::trials_done() const {
   std::uint64_t done = 0;
   for (const Arm& arm : plan_.arms) {
-    for (std::uint64_t round = 0; round < plan_.trials; ++round) {
+    for (std::uint64_t round = 0; round < plan_.rounds(); ++round) {
       done += state_->done(arm.name, round) ? 1 : 0;
     }
   }
@@ -288,13 +311,28 @@ Result<bool> Run::record(nlohmann::json raw, const TrialRequest& trial, std::uin
   if (!hash) return fail(hash.error());
   state_->add(body);
   ASSAY_TRY(check_streams(raw));
+  ASSAY_TRY(check_conditions(body));
   return body.value("status", "") != "void";
+}
+
+/// Trials of one arm on another version, other settings or another state of the cache are not
+/// trials of one thing.
+Status Run::check_conditions(const nlohmann::json& body) {
+  const std::string arm = body.value("arm", "");
+  const Arm* planned = plan_.find_arm(arm);
+  if (body.value("status", "") != "ok" || planned == nullptr || planned->reference) return {};
+  const nlohmann::json now = conditions_of_trial(body, declared_settings(provenance_, arm));
+  const auto [known, added] = conditions_.try_emplace(arm, now);
+  if (added || known->second == now) return {};
+  void_reasons_.push_back(fmt::format("arm {} did not stay the same within the result: {}", arm,
+                                      difference_text(differences(known->second, now), 4)));
+  return fail(ErrorKind::void_experiment, void_reasons_.back());
 }
 
 /// Records that the run ended early and hands the error on, with how to go on.
 Status Run::stopped(const Error& error) {
   observer_.run_ends();
-  const std::uint64_t planned = plan_.arms.size() * plan_.trials;
+  const std::uint64_t planned = plan_.arms.size() * plan_.rounds();
   const auto hash = ledger_->append("interrupted", {{"result", place_.result},
                                                     {"done", trials_done()},
                                                     {"planned", planned},
@@ -312,27 +350,7 @@ Status Run::stopped(const Error& error) {
 
 Status Run::too_many_voids() {
   if (state_->void_turns() <= plan_.void_trials_max) return {};
-  std::map<std::string, std::pair<std::string, int>> reasons;  // without figures -> an example
-  bool loaded = false;
-  for (const TrialEntry& trial : state_->trials()) {
-    if (trial.status != "void") continue;
-    const std::string reason = trial.arm + ": " + trial.reason;
-    std::string kind = reason;
-    std::erase_if(kind, [](unsigned char letter) { return std::isdigit(letter) != 0; });
-    auto& [example, times] = reasons[kind];
-    if (times++ == 0) example = reason;
-    loaded = loaded || trial.reason.find("other processes used") != std::string::npos;
-  }
-  void_reasons_.push_back(
-      fmt::format("{} void {} where the plan allows {} (void_trials_max)", state_->void_turns(),
-                  plan_.design == Design::windows ? "sets" : "trials", plan_.void_trials_max));
-  for (const auto& [kind, reason] : reasons) {
-    void_reasons_.push_back(fmt::format("{} x {}", reason.second, reason.first));
-  }
-  if (loaded) {
-    void_reasons_.push_back(
-        "free the CPUs of other work and run again, or raise foreign_cpus_max (0 only records it)");
-  }
+  void_reasons_ = void_reasons_of(plan_, *state_);
   return fail(ErrorKind::void_experiment, void_reasons_.front());
 }
 
@@ -356,19 +374,6 @@ Status Run::run_single(const Turn& turn) {
     ASSAY_TRY(too_many_voids());
   }
   return {};
-}
-
-/// One void trial makes its whole set void: the others ran beside a disturbed one.
-void void_whole_set(std::vector<nlohmann::json>& raws, const std::vector<TrialRequest>& trials) {
-  for (std::size_t i = 0; i < raws.size(); ++i) {
-    if (raws[i].value("status", "") != "void") continue;
-    for (nlohmann::json& other : raws) {
-      if (other.value("status", "") != "ok") continue;
-      other["status"] = "void";
-      other["reason"] = fmt::format("{} of the same set was void", trials[i].arm.name);
-    }
-    return;
-  }
 }
 
 Status Run::run_set(std::uint64_t round) {
@@ -415,37 +420,36 @@ Status Run::run_set(std::uint64_t round) {
 
 Status Run::run_turns() {
   if (plan_.design == Design::windows) {
-    for (std::uint64_t round = 0; round < plan_.trials; ++round) ASSAY_TRY(run_set(round));
+    for (std::uint64_t round = 0; round < plan_.rounds(); ++round) ASSAY_TRY(run_set(round));
     return {};
   }
   for (const Turn& turn :
-       order_of_trials(plan_.design, plan_.arms.size(), plan_.trials, plan_.seed)) {
+       order_of_trials(plan_.design, plan_.arms.size(), plan_.rounds(), plan_.seed)) {
     ASSAY_TRY(run_single(turn));
   }
   return {};
 }
 
-Result<nlohmann::json> Run::load_raw(const TrialEntry& trial) const {
-  const std::string path = actual_path(place_, trial.raw_path);
-  auto text = read_whole_file(path);
-  if (!text) return fail(Error(ErrorKind::ledger, "the raw record of a trial is missing").at(path));
-  if (sha256_hex(*text) != trial.raw_sha256) {
-    return fail(
-        Error(ErrorKind::ledger, "the raw record differs from the digest in the ledger").at(path));
-  }
-  auto raw = nlohmann::json::parse(*text, nullptr, false);
-  if (raw.is_discarded()) return fail(Error(ErrorKind::ledger, "no JSON").at(path));
-  return raw;
-}
-
 Result<RunOutcome> Run::judge() {
+  for (std::string& one : clock_warnings(ledger_->records(), place_.result)) {
+    warnings_.push_back(std::move(one));
+  }
+  const auto qualifications = qualification_records(request_.tree);
+  const std::string binary = identity_of(digest_, provenance_).binary_sha256;
   VerdictInput input{plan_,
                      *state_,
                      request_.registered ? "registered" : "exploratory",
                      stream_digest_,
                      warnings_,
                      void_reasons_,
-                     [this](const TrialEntry& trial) { return load_raw(trial); }};
+                     [this](const TrialEntry& trial) { return load_raw(place_, trial); },
+                     baseline_,
+                     [&](const Arm& arm, const nlohmann::json& store) {
+                       return find_qualification(
+                           qualifications,
+                           qualification_key(arm.durability, store,
+                                             declared_settings(provenance_, arm.name), binary));
+                     }};
   auto verdict = make_verdict(input);
   if (!verdict) return fail(verdict.error());
   const auto hash = ledger_->append("verdict", *verdict);
@@ -469,8 +473,8 @@ Result<RunOutcome> Run::go() {
     warnings_.push_back(std::move(warning));
   }
   observer_.say(power_sentence(plan_, power_));
-  observer_.run_begins(plan_.name, trials_done(), plan_.arms.size() * plan_.trials);
-  if (Status status = run_turns(); !status) {
+  observer_.run_begins(plan_.name, trials_done(), plan_.arms.size() * plan_.rounds());
+  if (Status status = void_reasons_.empty() ? run_turns() : Status(); !status) {
     const ErrorKind kind = status.error().kind();
     if (kind == ErrorKind::internal) {  // what was measured may not be judged
       void_reasons_.push_back(status.error().what());

@@ -1,7 +1,8 @@
 // Runs the trials of a plan in their order, records each before the next begins, and ends with a
 // verdict. A run that was stopped (Ctrl-C, kill, full disk) is resumed by running it again.
 //
-// Invariants: the plan record is on the disk before the first sample; a raw record is on the disk
+// Invariants: the registration of a registered plan and the plan record are on the disk before the
+// first sample; a raw record is on the disk
 // before the ledger names it; no verdict before every planned trial has its value or the
 // experiment is void; an existing result is never written over.
 // One thread; the stop flag may be set from anywhere.
@@ -41,6 +42,10 @@ struct RunServices {
   /// Operations a latency sample, for the phases whose plan leaves them open.
   std::function<Result<std::vector<TimedBatchChoice>>(const Workload&, std::uint64_t seed)>
       choose_timed_batches;
+  /// What else must not change within a result: what each arm's store gives (version, class,
+  /// settings), whether caches can be dropped, whether memory is held to the budget. Recorded as
+  /// "conditions" of the provenance. Empty function: nothing else.
+  std::function<nlohmann::json(const Plan&)> conditions;
   [[nodiscard]] static RunServices real(std::vector<std::string> command_line);
 };
 
@@ -51,7 +56,7 @@ struct RunRequest {
   bool fresh = false;       ///< never resume, begin a new result
 };
 
-enum class RunEnd : std::uint8_t { judged, void_experiment, disqualified, rejected };
+enum class RunEnd : std::uint8_t { judged, void_experiment, disqualified, rejected, regression };
 
 struct RunOutcome {
   RunEnd end = RunEnd::judged;

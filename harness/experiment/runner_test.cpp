@@ -37,7 +37,7 @@ class Runner : public FakeRun {
     return request;
   }
   [[nodiscard]] std::string actual_directory() const {
-    return folder_ + "/" + records(ledger()).front().body["directory"].get<std::string>();
+    return folder_ + "/" + records(ledger())[1].body["directory"].get<std::string>();
   }
   int voids_left_ = 0;
   [[nodiscard]] std::string ledger() const { return folder_ + "/ledgers/exp/ledger.jsonl"; }
@@ -84,9 +84,10 @@ TEST_F(Runner, of_a_registered_plan_uses_its_ledger_and_the_results_folder) {
   EXPECT_EQ(fs::path(outcome->ledger_path).lexically_normal(), ledger());
   EXPECT_TRUE(fs::exists(folder_ + "/results/exp/" + outcome->result + "/trials"));
   const auto all = records(ledger());
-  EXPECT_EQ(all.front().body["status"], "registered");
+  EXPECT_EQ(all.front().kind, "registration");
+  EXPECT_EQ(all[1].body["status"], "registered");
   EXPECT_EQ(all.back().body["status"], "registered");
-  const std::string raw = all[1].body["raw"]["path"];
+  const std::string raw = all[2].body["raw"]["path"];
   EXPECT_TRUE(raw.starts_with("results/exp/" + outcome->result + "/trials/0000-")) << raw;
 }
 
@@ -426,7 +427,7 @@ TEST_F(Runner, does_not_judge_from_a_raw_record_that_was_changed) {
     return {};
   };
   ASSERT_FALSE(run(plan(), registered()));
-  const std::string raw = records(ledger())[1].body["raw"]["path"];
+  const std::string raw = records(ledger())[2].body["raw"]["path"];
   const std::string path = folder_ + "/" + raw;
   ASSERT_TRUE(write_file_durably(path, read_whole_file(path).value() + " "));
   change_ = nullptr;

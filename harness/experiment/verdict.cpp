@@ -8,7 +8,6 @@
 #include <fmt/ranges.h>
 
 #include "harness/experiment/arm_figures.h"
-#include "harness/experiment/comparison.h"
 #include "harness/experiment/power_forecast.h"
 #include "harness/stats/stats.h"
 
@@ -24,7 +23,9 @@ constexpr double kNullShareMax = 0.10;
 Result<ArmSample> sample_of(const VerdictInput& input, const Arm& arm) {
   ArmSample sample;
   sample.arm = &arm;
-  for (std::uint64_t round = 0; round < input.plan.trials; ++round) {
+  // The first rounds may be declared to warm up: recorded, never counted.
+  for (std::uint64_t round = input.plan.aggregation.warm_up_trials; round < input.plan.rounds();
+       ++round) {
     const TrialEntry* trial = input.state.counted(arm.name, round);
     if (trial == nullptr) continue;
     auto raw = input.load_raw(*trial);
@@ -82,6 +83,9 @@ json make_rows(const VerdictInput& input, const Samples& samples) {
     const ArmSample& sample = samples.at(arm.name);
     json row = row_of(input.plan, sample);
     row["void"] = input.state.void_count(arm.name);
+    if (input.qualification && !sample.raws.empty() && row["proof"] == "declared") {
+      add_proof(input.qualification(arm, sample.raws.front().value("store", json::object())), row);
+    }
     const auto wrong = input.state.disqualified().find(arm.name);
     row["disqualified"] = wrong != input.state.disqualified().end();
     row["reason"] = wrong != input.state.disqualified().end() ? wrong->second : "";
@@ -161,33 +165,100 @@ json a_a_of(const VerdictInput& input, const Samples& samples, bool judged) {
           {"sentence", "the same arm twice cannot be compared: " + why}};
 }
 
-/// `gate_passed` false: ratios are given, but nothing is judged from them.
+/// The positive control's line of the verdict; null when the plan has none.
+json control_of(const VerdictInput& input, const Samples& samples, bool judged) {
+  const PositiveControl& control = input.plan.control;
+  if (control.delayed.empty()) return nullptr;
+  std::string why = judged ? "" : "the experiment is void";
+  for (const std::string& arm : {control.arm, control.delayed}) {
+    if (why.empty()) why = why_not(input, samples, arm);
+  }
+  if (why.empty()) {
+    return judge_control(input.plan, samples.at(control.arm), samples.at(control.delayed));
+  }
+  return {{"a", control.delayed},
+          {"b", control.arm},
+          {"delay_ns", control.delay_ns},
+          {"ratio", unknown(why)},
+          {"interval", unknown(why)},
+          {"p", unknown(why)},
+          {"ok", false},
+          {"sentence", "the delayed arm cannot be compared: " + why}};
+}
+
+/// Values of a reference's rounds, to take shares of. Empty: one of them is missing.
+std::vector<double> shares(const std::vector<double>& values, const std::vector<double>* whole) {
+  std::vector<double> result;
+  if (whole == nullptr || whole->size() != values.size()) return result;
+  for (std::size_t i = 0; i < values.size(); ++i) result.push_back(values[i] / (*whole)[i]);
+  return result;
+}
+
+/// An arm against its accepted baseline, or why it cannot be.
+json compare_with_baseline(const VerdictInput& input, const Samples& samples,
+                           const Hypothesis& hypothesis) {
+  if (!input.baseline) {
+    return void_comparison(hypothesis, "no baseline is accepted yet (assay accept)");
+  }
+  const auto& values = input.baseline->values;
+  const auto past = [&](const std::string& arm) -> const std::vector<double>* {
+    const auto found = values.find(arm);
+    return found == values.end() ? nullptr : &found->second;
+  };
+  const std::vector<double>* baseline = past(hypothesis.a);
+  if (baseline == nullptr || baseline->size() < 2) {
+    return void_comparison(hypothesis, fmt::format("the accepted result {} has no values of it",
+                                                   input.baseline->result));
+  }
+  std::vector<double> now = samples.at(hypothesis.a).values;
+  std::vector<double> then = *baseline;
+  if (!hypothesis.relative_to.empty()) {
+    now = shares(now, &samples.at(hypothesis.relative_to).values);
+    then = shares(then, past(hypothesis.relative_to));
+    if (now.size() < 2 || then.size() < 2) {
+      return void_comparison(hypothesis, fmt::format("{} lacks values in one of the two results",
+                                                     hypothesis.relative_to));
+    }
+  }
+  json comparison = compare_values(input.plan, hypothesis, now, then);
+  comparison["baseline"] = {
+      {"result", input.baseline->result}, {"record", input.baseline->record}, {"n", then.size()}};
+  return comparison;
+}
+
+json compare(const VerdictInput& input, const Samples& samples, const Hypothesis& hypothesis,
+             const std::string& void_reason) {
+  std::string why = void_reason;
+  if (why.empty()) why = why_not(input, samples, hypothesis.a);
+  if (why.empty() && !hypothesis.b.empty()) why = why_not(input, samples, hypothesis.b);
+  if (!why.empty()) return void_comparison(hypothesis, why);
+  if (hypothesis.kind == HypothesisKind::regression) {
+    return compare_with_baseline(input, samples, hypothesis);
+  }
+  return compare_values(input.plan, hypothesis, samples.at(hypothesis.a).values,
+                        samples.at(hypothesis.b).values);
+}
+
+/// `gate` not empty: ratios are given, but nothing is judged from them, for this reason.
 json make_comparisons(const VerdictInput& input, const Samples& samples,
-                      const std::string& void_reason, bool gate_passed) {
+                      const std::string& void_reason, const std::string& gate) {
   json comparisons = json::array();
   // The family is the declared one, whatever became of its arms: a comparison that cannot be made
   // counts with p = 1, else a drop-out would make every other claim easier.
   std::vector<double> p;
-  std::vector<bool> judged;
+  std::vector<double> refuted;
   for (const Hypothesis& hypothesis : input.plan.hypotheses) {
-    std::string why = void_reason;
-    if (why.empty()) why = why_not(input, samples, hypothesis.a);
-    if (why.empty()) why = why_not(input, samples, hypothesis.b);
-    judged.push_back(why.empty());
-    if (!why.empty()) {
-      comparisons.push_back(void_comparison(hypothesis, why));
-      p.push_back(1.0);
-      continue;
-    }
-    comparisons.push_back(
-        compare_arms(input.plan, hypothesis, samples.at(hypothesis.a), samples.at(hypothesis.b)));
-    p.push_back(comparisons.back()["p"].get<double>());
+    comparisons.push_back(compare(input, samples, hypothesis, void_reason));
+    const json& one = comparisons.back();
+    p.push_back(one["p"].is_number() ? one["p"].get<double>() : 1.0);
+    refuted.push_back(one["p_refuted"].is_number() ? one["p_refuted"].get<double>() : 1.0);
   }
   const std::vector<double> adjusted = stats::holm(p);
-  for (std::size_t i = 0; i < judged.size(); ++i) {
-    if (!judged[i]) continue;
-    judge_comparison(input.plan, adjusted[i], comparisons[i]);
-    if (!gate_passed) withhold_verdict(comparisons[i]);
+  const std::vector<double> refuted_adjusted = stats::holm(refuted);
+  for (std::size_t i = 0; i < comparisons.size(); ++i) {
+    if (!comparisons[i]["p"].is_number()) continue;
+    judge_comparison(input.plan, adjusted[i], refuted_adjusted[i], comparisons[i]);
+    if (!gate.empty()) withhold_verdict(comparisons[i], gate);
   }
   return comparisons;
 }
@@ -195,10 +266,15 @@ json make_comparisons(const VerdictInput& input, const Samples& samples,
 std::string outcome_of(const VerdictInput& input, const json& comparisons, bool is_void) {
   if (!input.state.disqualified().empty()) return "disqualified";
   if (is_void) return "void";
-  const bool refuted = std::any_of(comparisons.begin(), comparisons.end(), [](const json& one) {
-    return one["declared"] == true && one["verdict"] == "inferior";
-  });
-  return refuted && input.status == "registered" ? "rejected" : "judged";
+  if (input.status != "registered") return "judged";
+  const auto refuted = [&](bool regression) {
+    return std::any_of(comparisons.begin(), comparisons.end(), [&](const json& one) {
+      return one["declared"] == true && one["claim"] == "refuted" &&
+             (one["kind"] == "regression") == regression;
+    });
+  };
+  if (refuted(true)) return "regression";
+  return refuted(false) ? "rejected" : "judged";
 }
 
 std::vector<std::string> collect_warnings(const VerdictInput& input, const Samples& samples,
@@ -233,15 +309,25 @@ Result<json> make_verdict(const VerdictInput& input) {
   }
   std::vector<std::string> void_reasons = input.void_reasons;
   const json a_a = a_a_of(input, samples, void_reasons.empty());
+  const json control = control_of(input, samples, void_reasons.empty());
   const std::string void_reason = void_reasons.empty() ? "" : void_reasons.front();
   // A twin without a value shows nothing: a gate that was asked for and cannot be looked at is
-  // shut.
-  const bool gate_passed = a_a.is_null() || a_a["ok"] == true;
-  if (!gate_passed && void_reasons.empty()) {
-    void_reasons.push_back("A/A gate: " + a_a["sentence"].get<std::string>());
+  // shut. So is a control.
+  std::string gate;
+  if (control.is_object() && control["ok"] != true) {
+    gate = "the positive control was not seen";
+    if (void_reason.empty()) {
+      void_reasons.push_back("positive control: " + control["sentence"].get<std::string>());
+    }
+  }
+  if (a_a.is_object() && a_a["ok"] != true) {
+    gate = "the A/A gate was not passed";
+    if (void_reason.empty()) {
+      void_reasons.push_back("A/A gate: " + a_a["sentence"].get<std::string>());
+    }
   }
   const json rows = make_rows(input, samples);
-  const json comparisons = make_comparisons(input, samples, void_reason, gate_passed);
+  const json comparisons = make_comparisons(input, samples, void_reason, gate);
   const auto scatter = scatter_of_rows(plan, rows, 2, "");
   const json power = scatter ? power_of(plan, *scatter)
                              : unknown("no arm has the values that a scatter is taken from");
@@ -261,6 +347,8 @@ Result<json> make_verdict(const VerdictInput& input) {
               {"rows", rows},
               {"comparisons", comparisons},
               {"a_a", a_a},
+              {"positive_control", control},
+              {"aggregation", to_json(plan)["aggregation"]},
               {"smallest_detectable_ratio", scatter ? power["smallest_detectable_ratio"] : power},
               {"power", power},
               {"warnings", collect_warnings(input, samples, rows, comparisons)},
@@ -271,6 +359,7 @@ RunEnd end_of(const json& verdict) {
   const std::string outcome = verdict.value("outcome", "");
   if (outcome == "void") return RunEnd::void_experiment;
   if (outcome == "disqualified") return RunEnd::disqualified;
+  if (outcome == "regression") return RunEnd::regression;
   return outcome == "rejected" ? RunEnd::rejected : RunEnd::judged;
 }
 

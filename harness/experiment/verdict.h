@@ -5,17 +5,21 @@
 // family of hypotheses is adjusted by Holm. A rank test beside it is a sensitivity check: where the
 // two disagree the comparison is flagged, never re-judged. Nothing is dropped as an outlier.
 // A/A gate: void when the interval of the twin's ratio is wider than the effect the plan wants to
-// see, or lies wholly outside it. Stateless; any thread.
+// see, or lies wholly outside it. Positive control: void when the injected delay is not seen.
+// Stateless; any thread.
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 
 #include "adapters/result.h"
+#include "harness/experiment/comparison.h"
 #include "harness/experiment/plan.h"
+#include "harness/experiment/qualification.h"
 #include "harness/experiment/run_state.h"
 #include "harness/experiment/runner.h"
 
@@ -29,6 +33,9 @@ struct VerdictInput {
   std::vector<std::string> warnings;
   std::vector<std::string> void_reasons;  ///< not empty: nothing is judged
   std::function<Result<nlohmann::json>(const TrialEntry&)> load_raw;
+  std::optional<Baseline> baseline = {};  ///< the accepted result, for hypotheses of regression
+  /// What is known of an arm's durability class; empty = nothing was asked.
+  std::function<Qualification(const Arm&, const nlohmann::json& store)> qualification = {};
 };
 
 /// The body of the verdict record. Errors are those of load_raw.

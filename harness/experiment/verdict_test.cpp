@@ -119,9 +119,9 @@ TEST(Sentence, says_that_a_p_value_was_adjusted) {
   json comparison = {{"a", "x"}, {"b", "y"},     {"kind", "superiority"},
                      {"n", 5},   {"ratio", 2.0}, {"interval", {1.9, 2.1}},
                      {"p", 0.01}};
-  judge_comparison(Plan{}, 0.03, comparison);
+  judge_comparison(Plan{}, 0.03, 0.03, comparison);
   EXPECT_EQ(comparison["sentence"], "x is 2.00x y (1.90 to 2.10), adjusted p = 0.03, n = 5");
-  judge_comparison(Plan{}, 0.01, comparison);  // a family of one
+  judge_comparison(Plan{}, 0.01, 0.01, comparison);  // a family of one
   EXPECT_EQ(comparison["sentence"], "x is 2.00x y (1.90 to 2.10), p = 0.01, n = 5");
 }
 
@@ -242,7 +242,8 @@ TEST_F(Verdict, finds_arms_equal_within_a_margin) {
   EXPECT_EQ(judged(claim + "5\n", close)["comparisons"][0]["verdict"], "equivalent");
   const json tight = judged(claim + "0.5\n", close)["comparisons"][0];
   EXPECT_EQ(tight["verdict"], "inconclusive");
-  EXPECT_TRUE(tight["sentence"].get<std::string>().starts_with("no equality of"))
+  EXPECT_TRUE(tight["sentence"].get<std::string>().starts_with(
+      "it was not shown that alpha and beta are equal within 0.5 %"))
       << tight["sentence"];
 }
 

@@ -44,6 +44,8 @@ std::string unit_of_n(const ReportModel& model) {
 std::string name_of_test(const std::string& test) {
   if (test == "welch") return "Welch's t-test";
   if (test == "paired") return "paired t-test";
+  if (test == "mann-whitney") return "Mann-Whitney test";
+  if (test == "wilcoxon") return "Wilcoxon's signed rank test";
   return test;
 }
 
@@ -68,8 +70,9 @@ std::vector<Column> columns_of(const ReportModel& model) {
   return {
       {"store", "the arm, its store and the version that the store reports", false},
       {"durability", "what an acknowledged commit survives, and who says so", false},
-      {model.metric, "geometric mean over the trial processes"},
-      {confidence + " interval", "confidence interval of that mean, from processes"},
+      {model.metric, model.median_of_trials ? "median over the trial processes"
+                                            : "geometric mean over the trial processes"},
+      {confidence + " interval", "confidence interval of that figure, from processes"},
       {"", "the same as a bar, beside the other arms", false, true},
       {of_raw_file(model), "share of the fastest plain way to make the same bytes durable here"},
       {"n", "trial processes that count"},
@@ -190,11 +193,11 @@ Statement judged(const Comparison& comparison, double alpha) {
   const bool turned = decided && is_turned(comparison);
   std::string verdict = comparison.verdict;
   if (turned) verdict = verdict == "superior" ? "inferior" : "superior";
-  statement.tone = verdict == "superior"     ? Tone::better
-                   : verdict == "inferior"   ? Tone::worse
-                   : verdict == "equivalent" ? Tone::same
-                   : verdict == "void"       ? Tone::bad
-                                             : Tone::open;
+  statement.tone = verdict == "superior"                                  ? Tone::better
+                   : verdict == "inferior"                                ? Tone::worse
+                   : verdict == "equivalent" || verdict == "non-inferior" ? Tone::same
+                   : verdict == "void"                                    ? Tone::bad
+                                                                          : Tone::open;
   static constexpr const char* kMarks[] = {"+", "-", "=", "?", "!"};
   statement.mark = kMarks[static_cast<std::size_t>(statement.tone)];
   statement.sentence = comparison.sentence;
@@ -203,8 +206,11 @@ Statement judged(const Comparison& comparison, double alpha) {
                                      shown(comparison.ratio, format_ratio), comparison.b);
   }
   const std::string& about = turned ? comparison.b : comparison.a;
+  // A comparison that may not be judged has no verdict that a test came to.
   std::vector<std::string> parts{
-      fmt::format("{}{} by a test of {}", decided ? about + " is " : "", verdict, comparison.kind)};
+      verdict == "void" ? fmt::format("void: no verdict on the claim of {}", comparison.kind)
+                        : fmt::format("{}{} by a test of {}", decided ? about + " is " : "",
+                                      verdict, comparison.kind)};
   if (!comparison.test.empty()) parts.push_back(name_of_test(comparison.test));
   if (comparison.degrees_of_freedom.value) {
     parts.push_back(fmt::format("df = {}", format_number(*comparison.degrees_of_freedom.value)));
@@ -249,7 +255,10 @@ void add_checks(const ReportModel& model, Content& content) {
   }
   for (const std::string& reason : model.void_reasons) {
     // A gate that was not passed has a line of its own below.
-    const bool told = model.a_a && model.a_a->verdict != "ok" && reason.starts_with("A/A gate: ");
+    const bool told =
+        (model.a_a && model.a_a->verdict != "ok" && reason.starts_with("A/A gate: ")) ||
+        (model.control && model.control->verdict != "ok" &&
+         reason.starts_with("positive control: "));
     if (told) continue;
     content.checks.push_back({Tone::bad, "!", "Void: " + reason, ""});
   }
@@ -266,6 +275,13 @@ void add_checks(const ReportModel& model, Content& content) {
   } else {
     content.checks.push_back({Tone::open, "?", "A/A: no arm was run twice under two names",
                               "nothing shows that equal arms come out equal here"});
+  }
+  if (model.control) {
+    const bool ok = model.control->verdict == "ok";
+    content.checks.push_back(
+        {ok ? Tone::same : Tone::bad, ok ? "=" : "!",
+         "Positive control: " + model.control->sentence,
+         ok ? "a difference that was put in is seen" : "a difference that was put in is NOT seen"});
   }
   if (model.smallest_detectable_ratio.value) {
     const double ratio = *model.smallest_detectable_ratio.value;
@@ -300,7 +316,7 @@ bool beats(const ReportModel& model, const std::string& best, const std::string&
 std::string leader_sentence(const ReportModel& model) {
   std::vector<const Row*> arms;
   for (const Row& row : model.rows) {
-    const bool counts = !row.reference && !row.disqualified && !row.a_a_twin;
+    const bool counts = !row.reference && !row.disqualified && !row.a_a_twin && !row.control;
     if (counts && row.geometric_mean.value) arms.push_back(&row);
   }
   if (arms.empty()) return "No arm has a figure that counts.";
@@ -323,6 +339,13 @@ std::string leader_sentence(const ReportModel& model) {
   return sentence + ".";
 }
 
+/// What became of a declared hypothesis; records from before claims say it by their verdict.
+std::string claim_of(const Comparison& comparison) {
+  if (!comparison.claim.empty()) return comparison.claim;
+  if (comparison.verdict == "inferior") return "refuted";
+  return comparison.verdict == "inconclusive" ? "open" : "shown";
+}
+
 /// A void experiment says so and nothing else; one declared hypothesis is the answer; else the
 /// leader.
 std::string make_headline(const ReportModel& model) {
@@ -340,8 +363,9 @@ std::string make_headline(const ReportModel& model) {
   if (only == nullptr || only->verdict == "void") return leader_sentence(model);
   const std::string sentence = judged(*only, model.alpha).sentence + ".";
   if (!only->declared) return sentence;
-  if (only->verdict == "inferior") return "Rejected: " + sentence;
-  if (only->verdict == "inconclusive") return "Not shown: " + sentence;
+  const std::string claim = claim_of(*only);
+  if (claim == "refuted") return "Rejected: " + sentence;
+  if (claim == "open") return "Not shown: " + sentence;
   return "Confirmed: " + sentence;
 }
 
@@ -452,7 +476,7 @@ Content make_content(const ReportModel& model) {
   if (content.question.empty()) {
     std::vector<std::string> names;
     for (const Row& row : model.rows) {
-      if (!row.reference && !row.a_a_twin) names.push_back(row.arm);
+      if (!row.reference && !row.a_a_twin && !row.control) names.push_back(row.arm);
     }
     content.question =
         fmt::format("{} of {} on {}", model.metric, fmt::join(names, ", "), model.workload);

@@ -255,12 +255,15 @@ Result<std::string> find_ledger(const std::string& name) {
 std::string row_title(const Row& row) {
   const std::string store = row.version.empty() ? row.store : row.store + " " + row.version;
   if (row.a_a_twin) return fmt::format("{} ({}, A/A)", row.arm, store);
+  if (row.control) return fmt::format("{} ({}, positive control)", row.arm, store);
   if (row.arm == row.store || row.store.empty()) return row.version.empty() ? row.arm : store;
   return fmt::format("{} ({})", row.arm, store);
 }
 
 std::string durability_text(const Row& row) {
-  return row.proof.empty() ? row.durability : fmt::format("{} ({})", row.durability, row.proof);
+  if (row.proof.empty()) return row.durability;
+  if (row.proof_record.empty()) return fmt::format("{} ({})", row.durability, row.proof);
+  return fmt::format("{} ({} by {:.12})", row.durability, row.proof, row.proof_record);
 }
 
 }  // namespace assay::report

@@ -36,9 +36,11 @@ struct Row {
   std::string store;
   std::string version;
   std::string durability;
-  std::string proof;  ///< "declared", or what proved the class
+  std::string proof;         ///< "declared", "proven" or "refuted", or what the settings give
+  std::string proof_record;  ///< hash of the qualification record that decided; else empty
   bool reference = false;
   bool a_a_twin = false;  ///< the same arm again, for the A/A check
+  bool control = false;   ///< an arm again with a delay injected: the positive control
   std::uint64_t n = 0;
   std::uint64_t void_trials = 0;
   bool disqualified = false;
@@ -59,6 +61,7 @@ struct Comparison {
   std::string kind;
   std::string test;
   std::string verdict;
+  std::string claim;  ///< "shown", "refuted" or "open"; empty in older records
   std::string sentence;
   Quantity ratio, p, p_adjusted, degrees_of_freedom, mann_whitney_p;
   Quantity rank_p_smallest;  ///< the least p that the rank test can give at this n
@@ -122,6 +125,8 @@ struct ReportModel {
   std::vector<Row> rows;         ///< best first, references after all arms
   std::vector<Comparison> comparisons;
   std::optional<Comparison> a_a;
+  std::optional<Comparison> control;  ///< the positive control; its verdict is "ok" or "not ok"
+  bool median_of_trials = false;      ///< an arm's figure is a median, not a geometric mean
   Quantity smallest_detectable_ratio;
   Quantity trials_needed;    ///< to see `effect_percent`, at the scatter of this result
   Quantity effect_percent;   ///< the smallest effect that the plan wants to see

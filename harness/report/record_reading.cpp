@@ -120,8 +120,10 @@ Row read_row(const json& record) {
   if (version.is_string()) row.version = version.get<std::string>();
   row.durability = text(record, "durability");
   row.proof = text(record, "proof");
+  row.proof_record = text(record, "proof_record");
   row.reference = flag(record, "reference");
   row.a_a_twin = flag(record, "a_a");
+  row.control = flag(record, "positive_control");
   row.n = count(record, "n");
   row.void_trials = count(record, "void");
   row.disqualified = flag(record, "disqualified");
@@ -150,6 +152,8 @@ Row read_row(const json& record) {
       {"recovery_ns", &row.recovery_ns},
   };
   for (const auto& [key, figure] : figures) *figure = read_quantity(record, key);
+  // What the plan aggregates to; older records have geometric means only.
+  if (record.contains("value")) row.geometric_mean = read_quantity(record, "value");
   return row;
 }
 
@@ -160,6 +164,7 @@ Comparison read_comparison(const json& record) {
   comparison.kind = text(record, "kind");
   comparison.test = text(record, "test");
   comparison.verdict = text(record, "verdict");
+  comparison.claim = text(record, "claim");
   comparison.sentence = text(record, "sentence");
   comparison.ratio = read_quantity(record, "ratio");
   comparison.p = read_quantity(record, "p");
@@ -228,6 +233,11 @@ void read_verdict(const json& verdict, ReportModel& model) {
     model.a_a = read_comparison(a_a);
     model.a_a->verdict = flag(a_a, "ok") ? "ok" : "not ok";
   }
+  if (const json& control = member(verdict, "positive_control"); control.is_object()) {
+    model.control = read_comparison(control);
+    model.control->verdict = flag(control, "ok") ? "ok" : "not ok";
+  }
+  model.median_of_trials = text(member(verdict, "aggregation"), "of_trials") == "median";
   for (const json& warning : member(verdict, "warnings")) {
     model.warnings.push_back(warning.is_string() ? warning.get<std::string>() : warning.dump());
   }

@@ -256,6 +256,48 @@ TEST_F(Report, tells_a_comparison_from_the_side_that_its_sentence_begins_with) {
   EXPECT_TRUE(straight.detail.starts_with("lmdb is inferior by")) << straight.detail;
 }
 
+TEST_F(Report, calls_no_comparison_void_by_a_test) {
+  ReportModel model = model_of(shape_, directory_.path());
+  model.comparisons[0].verdict = "void";
+  const Statement statement = make_content(model).comparisons[0];
+  EXPECT_EQ(statement.mark, "!");
+  EXPECT_TRUE(statement.detail.starts_with("void: no verdict on the claim of superiority"))
+      << statement.detail;
+  EXPECT_FALSE(contains(statement.detail, "void by a test")) << statement.detail;
+}
+
+TEST_F(Report, tells_a_claim_with_a_margin_by_what_became_of_it) {
+  ReportModel model = model_of(shape_, directory_.path());
+  Comparison& one = model.comparisons[0];
+  one.declared = true;
+  one.kind = "non-inferiority";
+  one.verdict = "non-inferior";
+  one.claim = "shown";
+  EXPECT_TRUE(make_content(model).headline.starts_with("Confirmed: "));
+  EXPECT_EQ(make_content(model).comparisons[0].mark, "=");
+  EXPECT_TRUE(make_content(model).comparisons[0].detail.starts_with(
+      "non-inferior by a test of non-inferiority"));
+  one.kind = "equivalence";  // shown to be better by more than the margin: not equal
+  one.verdict = "superior";
+  one.claim = "refuted";
+  EXPECT_TRUE(make_content(model).headline.starts_with("Rejected: "));
+}
+
+TEST_F(Report, says_where_a_class_was_proven_and_whether_the_control_was_seen) {
+  ReportModel model = model_of(shape_, directory_.path());
+  model.rows[0].proof = "proven";
+  model.rows[0].proof_record = std::string(64, 'a');
+  EXPECT_TRUE(durability_text(model.rows[0]).ends_with("(proven by aaaaaaaaaaaa)"));
+  model.control = model.comparisons[0];
+  model.control->verdict = "not ok";
+  model.control->sentence = "the injected delay of 5 ns a call was NOT seen";
+  bool told = false;
+  for (const Statement& check : make_content(model).checks) {
+    told = told || (check.mark == "!" && check.sentence.starts_with("Positive control: the inj"));
+  }
+  EXPECT_TRUE(told);
+}
+
 TEST_F(Report, shows_both_p_values_and_which_one_goes_with_the_interval) {
   ReportModel model = model_of(shape_, directory_.path());
   model.comparisons[0].p.value = 0.01;

@@ -1,0 +1,69 @@
+// What a plan is in words, and the machine it is checked against.
+#include "harness/experiment/plan.h"
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "adapters/registry.h"
+#include "harness/experiment/plan_spelling.h"
+
+namespace assay {
+
+std::string_view to_string(Design design) {
+  return kDesigns[static_cast<std::size_t>(design)].first;
+}
+
+bool is_paired(Design design) {
+  return design != Design::random;
+}
+
+std::string_view unit_of_trials(Design design) {
+  if (design == Design::random) return "trials an arm";
+  return design == Design::blocks ? "blocks" : "sets";
+}
+
+std::string_view to_string(HypothesisKind kind) {
+  return kHypotheses[static_cast<std::size_t>(kind)].first;
+}
+
+std::string_view to_string(ProcessValue value) {
+  return kProcessValues[static_cast<std::size_t>(value)].first;
+}
+
+std::string Metric::name() const {
+  return latency ? fmt::format("latency {} of {}", percentile, operation_class) : "throughput";
+}
+
+std::string Metric::unit() const {
+  return latency ? "ns" : "operations/s";
+}
+
+const Arm* Plan::find_arm(std::string_view arm_name) const {
+  const auto found =
+      std::find_if(arms.begin(), arms.end(), [&](const Arm& arm) { return arm.name == arm_name; });
+  return found == arms.end() ? nullptr : &*found;
+}
+
+std::string benchmark_root(const Plan& plan) {
+  return plan.root == kDefaultRoot ? fmt::format("{}-{}", plan.root, ::getuid()) : plan.root;
+}
+
+PlanEnvironment PlanEnvironment::real() {
+  PlanEnvironment environment;
+  environment.find_store = find_driver;
+  environment.find_workload = load_workload;
+  cpu_set_t mask;
+  CPU_ZERO(&mask);
+  if (::sched_getaffinity(0, sizeof mask, &mask) == 0) {
+    for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+      if (CPU_ISSET(cpu, &mask)) environment.cpus.push_back(cpu);
+    }
+  }
+  return environment;
+}
+
+}  // namespace assay
