@@ -48,7 +48,11 @@ int run_command(int argc, char** argv) {
   cli::Invocation invocation;
   cli::add_workload(app, invocation);
   cli::add_store(app, invocation);
+  cli::add_register(app, invocation);
+  cli::add_plan(app, invocation);
   cli::add_run(app, invocation);
+  cli::add_accept(app, invocation);
+  cli::add_calibrate(app, invocation);
   cli::add_compare(app, invocation);
   cli::add_plot(app, invocation);
   cli::add_report(app, invocation);

@@ -27,7 +27,11 @@ inline CLI::Option* add_seed_flag(CLI::App& verb, std::uint64_t& seed, const std
 
 void add_workload(CLI::App& app, Invocation& invocation);
 void add_store(CLI::App& app, Invocation& invocation);
+void add_register(CLI::App& app, Invocation& invocation);
+void add_accept(CLI::App& app, Invocation& invocation);
+void add_plan(CLI::App& app, Invocation& invocation);
 void add_run(CLI::App& app, Invocation& invocation);
+void add_calibrate(CLI::App& app, Invocation& invocation);
 void add_compare(CLI::App& app, Invocation& invocation);
 void add_plot(CLI::App& app, Invocation& invocation);
 void add_report(CLI::App& app, Invocation& invocation);

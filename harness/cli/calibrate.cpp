@@ -1,0 +1,108 @@
+// assay calibrate: the pipeline's own error rate, measured on this machine. Runs many small A/A
+// experiments of one store (or, with --delay-ns, of a store and itself delayed) through the whole
+// pipeline, and holds the number of differences that it "found" against the binomial interval of
+// alpha.
+#include <memory>
+#include <optional>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "harness/cli/experiment_run.h"
+#include "harness/experiment/calibration.h"
+#include "harness/experiment/stop_signal.h"
+
+namespace assay::cli {
+namespace {
+
+struct CalibrateOptions {
+  std::string store = "null";
+  std::string workload;
+  std::string durability = "process";
+  std::string design = "random";
+  std::uint64_t experiments = 200;
+  std::uint64_t trials = 5;
+  std::uint64_t seed = 1;
+  double alpha = 0.05;
+  std::uint64_t delay_ns = 0;
+  std::string root;
+  std::string out;
+  std::vector<std::string> assignments;
+};
+
+Result<Plan> plan_of(const CalibrateOptions& options) {
+  nlohmann::json declaration = {{"name", "calibrate"},
+                                {"workload", options.workload},
+                                {"durability", options.durability},
+                                {"design", options.design},
+                                {"trials", options.trials},
+                                {"seed", options.seed},
+                                {"alpha", options.alpha},
+                                {"effect_percent", 10'000.0},  // the gate is what is calibrated
+                                {"foreign_cpus_max", 0.0},
+                                {"frequency_change_max", 0.0},
+                                {"steal_share_max", 0.0},
+                                {"references", nlohmann::json::array()},
+                                {"arms", {{{"store", options.store}}}}};
+  if (!options.root.empty()) declaration["root"] = options.root;
+  if (options.delay_ns != 0) declaration["positive_control"] = {{"delay_ns", options.delay_ns}};
+  for (const std::string& assignment : options.assignments) {
+    const std::size_t equals = assignment.find('=');
+    if (equals == std::string::npos) {
+      return fail(Error(ErrorKind::bad_input, fmt::format("--set {} is no assignment", assignment))
+                      .hint("write --set keys.count=1000 (a key of the workload)"));
+    }
+    declaration["workload_overrides"][assignment.substr(0, equals)] = assignment.substr(equals + 1);
+  }
+  return plan_from_json(declaration, plan_environment());
+}
+
+Result<ExitStatus> calibrate(const CalibrateOptions& options) {
+  const auto plan = plan_of(options);
+  if (!plan) return fail(plan.error());
+  CalibrationRequest request;
+  request.experiments = options.experiments;
+  request.out = options.out;
+  const StopOnSignal stop;
+  const auto done =
+      calibrate_on_trials(*plan, request, RunServices::real(command_line()), stop.flag());
+  if (!done) return fail(done.error());
+  fmt::print("{}\nledger  {}\nhead    {}\n", done->body["sentence"].get<std::string>(),
+             done->ledger_path, done->head);
+  return done->body["ok"] == true ? ExitStatus::done : ExitStatus::rejected;
+}
+
+}  // namespace
+
+void add_calibrate(CLI::App& app, Invocation& invocation) {
+  auto options = std::make_shared<CalibrateOptions>();
+  CLI::App* verb = app.add_subcommand(
+      "calibrate", "Measure the pipeline's own rate of false positives on real trials");
+  verb->add_option("--store", options->store, "the store that is compared with itself")
+      ->capture_default_str();
+  verb->add_option("--workload", options->workload, "a shipped workload or a .toml file")
+      ->required();
+  verb->add_option("--durability", options->durability, "class the store is opened with")
+      ->capture_default_str();
+  verb->add_option("--design", options->design, "random, blocks or windows")->capture_default_str();
+  verb->add_option("--experiments", options->experiments, "A/A experiments")
+      ->check(whole_number(2, 100'000))
+      ->capture_default_str();
+  verb->add_option("--trials", options->trials, "trials an arm in each")
+      ->check(whole_number(2, 100'000))
+      ->capture_default_str();
+  add_seed_flag(*verb, options->seed, "seed of streams and orders");
+  verb->add_option("--alpha", options->alpha, "level of each test")
+      ->check(number(1e-6, 0.5))
+      ->capture_default_str();
+  verb->add_option("--delay-ns", options->delay_ns,
+                   "also delay one arm by this much a call, and count how often that is seen");
+  verb->add_option("--root", options->root, "benchmark root directory");
+  verb->add_option("--set", options->assignments, "a workload's KEY=VALUE; may be repeated")
+      ->allow_extra_args(false);
+  verb->add_option("--out", options->out, "new directory for ledger and raw records")->required();
+  verb->callback(
+      [options, &invocation] { invocation.action = [options] { return calibrate(*options); }; });
+}
+
+}  // namespace assay::cli
