@@ -131,9 +131,11 @@ Kept seeded(const Disk& disk, std::uint64_t seed) {
     if (kept.units[at] == 0 || unit.kind != Unit::Kind::data) continue;
     bool needed = false;
     for (std::size_t later = at + 1; later < count; ++later) {
-      const auto& needs = disk.pending()[later].needs;
-      needed = needed || (kept.units[later] != 0 &&
-                          std::find(needs.begin(), needs.end(), unit.id) != needs.end());
+      const Unit& other = disk.pending()[later];
+      const bool builds_on =
+          other.follows == unit.id ||
+          std::find(other.needs.begin(), other.needs.end(), unit.id) != other.needs.end();
+      needed = needed || (kept.units[later] != 0 && builds_on);
     }
     if (needed) continue;
     kept.torn = static_cast<std::uint32_t>(at);

@@ -16,8 +16,8 @@ double seconds_since(Clock::time_point then) {
 
 struct Candidate {
   Digest digest;
-  Choice choice;
-  std::uint32_t known_at = 0;
+  Choice choice;  ///< at the latest cut at which the image was legal
+  int rank = 0;   ///< of the class with the fewest lost calls that gave it
 };
 
 struct DigestHash {
@@ -28,6 +28,11 @@ struct DigestHash {
 int rank(StateClass kind) {
   if (kind == StateClass::seeded) return 2;
   return kind == StateClass::drop_two ? 1 : 0;
+}
+
+/// The last event that is done at a cut.
+std::uint32_t known_at(const Choice& choice) {
+  return choice.cut == 0 ? 0 : choice.cut - 1;
 }
 
 class Explorer {
@@ -52,17 +57,18 @@ class Explorer {
   void offer(const Disk& disk, const Choice& choice) {
     ++out_.built;
     const Digest digest = state_of(disk, kept_by(disk, choice)).digest();
-    const std::uint32_t known_at = choice.cut == 0 ? 0 : choice.cut - 1;
     const auto [found, fresh] =
         seen_.try_emplace(digest, static_cast<std::uint32_t>(candidates_.size()));
     if (fresh) {
-      candidates_.push_back({digest, choice, known_at});
+      candidates_.push_back({digest, choice, rank(choice.kind)});
       return;
     }
     Candidate& known = candidates_[found->second];
-    known.known_at = std::max(known.known_at, known_at);
-    // The simplest way to reach an image is the one to tell of.
-    if (rank(choice.kind) < rank(known.choice.kind)) known.choice = choice;
+    const bool later = choice.cut > known.choice.cut;
+    const bool simpler =
+        choice.cut == known.choice.cut && rank(choice.kind) < rank(known.choice.kind);
+    if (later || simpler) known.choice = choice;
+    known.rank = std::min(known.rank, rank(choice.kind));
   }
 
   [[nodiscard]] bool stopped() const { return plan_.stop != nullptr && plan_.stop->load(); }
@@ -113,10 +119,10 @@ class Explorer {
   std::vector<Candidate> select() {
     out_.distinct = candidates_.size();
     std::sort(candidates_.begin(), candidates_.end(), [](const Candidate& a, const Candidate& b) {
-      return std::pair(rank(a.choice.kind), a.digest) < std::pair(rank(b.choice.kind), b.digest);
+      return std::pair(a.rank, a.digest) < std::pair(b.rank, b.digest);
     });
     if (candidates_.size() > plan_.states_max) {
-      const int first_left_out = rank(candidates_[plan_.states_max].choice.kind);
+      const int first_left_out = candidates_[plan_.states_max].rank;
       out_.singles_exhaustive = out_.singles_exhaustive && first_left_out > 0;
       out_.pairs_exhaustive = out_.pairs_exhaustive && first_left_out > 1;
       candidates_.resize(plan_.states_max);
@@ -141,7 +147,8 @@ class Explorer {
       ++out_.failures;
       failed_ = true;
       // Few lost calls make the better story.
-      out_.kept_failures.push_back({candidate.choice, candidate.known_at, std::move(judgement)});
+      out_.kept_failures.push_back(
+          {candidate.choice, known_at(candidate.choice), std::move(judgement)});
       std::sort(out_.kept_failures.begin(), out_.kept_failures.end(),
                 [](const Failure& a, const Failure& b) {
                   return std::tuple(rank(a.choice.kind), a.choice.cut, a.choice.kind, a.choice.a,
@@ -181,7 +188,8 @@ class Explorer {
         const Candidate& candidate = mine[index];
         while (disk.position() < candidate.choice.cut) disk.step();
         const Tree tree = state_of(disk, kept_by(disk, candidate.choice));
-        ASSAY_TRY(pool.submit(tree, receipts_at(trace_, receipts_, candidate.known_at), index));
+        ASSAY_TRY(
+            pool.submit(tree, receipts_at(trace_, receipts_, known_at(candidate.choice)), index));
         if (plan_.on_progress && index % 64 == 0) {
           plan_.on_progress(out_.checked, mine.size(), out_.worst);
         }

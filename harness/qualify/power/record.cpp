@@ -43,6 +43,7 @@ class SharedLog {
     header->magic = kLogMagic;
     header->capacity = plan.log_bytes;
     header->stacks = plan.stacks;
+    header->fail_sync = plan.fail_sync;
     return SharedLog(file, header, bytes);
   }
   SharedLog(SharedLog&& other) noexcept

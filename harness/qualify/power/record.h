@@ -21,6 +21,7 @@ struct RecordPlan {
   std::uint64_t log_bytes = std::uint64_t{1} << 30;  ///< room for the record; used as needed
   std::uint32_t stacks = 16;                         ///< return addresses to note at each sync
   std::chrono::milliseconds timeout{120'000};
+  std::uint64_t fail_sync = 0;  ///< this sync call, from 1, is not made and fails with EIO
 };
 
 /// Calls `work` in a recorded child. Its error is returned as it is; a child that dies or takes

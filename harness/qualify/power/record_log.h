@@ -68,6 +68,8 @@ struct LogHeader {
   std::atomic<std::uint32_t> refused;  ///< 1: `refusal` says why the recording cannot be used
   std::uint32_t stacks;                ///< return addresses that a sync call is noted with
   std::uint64_t device;                ///< of the directory
+  std::atomic<std::uint64_t>
+      fail_sync;  ///< the sync call that fails with EIO, counted down; 0 = none
   char refusal[256];
   char notes[256];  ///< what was turned down and the store has to do without
   char root[kPathMax];

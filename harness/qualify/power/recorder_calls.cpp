@@ -430,6 +430,15 @@ long make_other(const Trapped& call, std::uint64_t folder, std::uint64_t name) {
 
 // ---- syncs ----
 
+/// Counts down to the one sync that is to fail.
+bool has_to_fail() {
+  const Locked locked;
+  std::uint64_t left = log()->fail_sync.load();
+  if (left == 0) return false;
+  log()->fail_sync.store(left - 1);
+  return left == 1;
+}
+
 long sync_files(const Trapped& call) {
   RecordHead head{};
   head.kind = RecordKind::sync_called;
@@ -457,7 +466,7 @@ long sync_files(const Trapped& call) {
     capture_mappings();
     returned.reference = append(head, stack, nullptr, nullptr, nullptr);
   }
-  const long result = pass(call);
+  const long result = has_to_fail() ? -EIO : pass(call);
   returned.result = result;
   const Locked locked;
   append(returned, nullptr, nullptr, nullptr, nullptr);

@@ -100,6 +100,7 @@ Result<RecordedLife> record_store(const LifeOfStore& life) {
   RecordPlan record;
   record.directory = life.options.directory;
   record.timeout = life.timeout;
+  record.fail_sync = life.fail_sync;
   const auto begin = std::chrono::steady_clock::now();
   auto trace = record_call(record, [&]() -> Status {
     RecordSink sink;

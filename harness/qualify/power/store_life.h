@@ -26,6 +26,7 @@ struct LifeOfStore {
   std::uint32_t checkpoint_every = 16;
   std::uint32_t sync_every = 0;
   bool creation = false;
+  std::uint64_t fail_sync = 0;           ///< as RecordPlan
   std::uint32_t transactions_after = 1;  ///< in each check, to see whether the store still works
   std::chrono::milliseconds timeout{120'000};
 };
