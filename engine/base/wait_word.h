@@ -19,10 +19,6 @@ class WaitWord {
 
   [[nodiscard]] std::uint32_t load() const { return word_.load(std::memory_order_acquire); }
   void store(std::uint32_t value) { word_.store(value, std::memory_order_release); }
-  /// Stores `to` when the word is `from`; true when it was.
-  bool exchange_if(std::uint32_t from, std::uint32_t to) {
-    return word_.compare_exchange_strong(from, to, std::memory_order_acq_rel);
-  }
   /// Waits until the word is no longer `value` or the time has come; returns what it is then.
   std::uint32_t wait(std::uint32_t value, Deadline deadline = {}) const;
   /// Wakes all that wait for another value than the one they saw.

@@ -38,6 +38,12 @@ class File {
   virtual Status write_at(ConstBytes data, std::uint64_t offset) = 0;
   /// Data and size of the file, of all writes that have returned.
   virtual Status sync() = 0;
+  /// A hint that a sync of what was written there follows: the device may begin. Promises nothing
+  /// and fails silently.
+  virtual void start_writing(std::uint64_t offset, std::uint64_t bytes) {
+    (void)offset;
+    (void)bytes;
+  }
   virtual Result<std::uint64_t> size() = 0;
   virtual Status resize(std::uint64_t bytes) = 0;
 };

@@ -66,6 +66,11 @@ class RealFile final : public File {
     return {};
   }
 
+  void start_writing(std::uint64_t offset, std::uint64_t bytes) override {
+    (void)::sync_file_range(fd_.get(), static_cast<off_t>(offset), static_cast<off_t>(bytes),
+                            SYNC_FILE_RANGE_WRITE);
+  }
+
   Result<std::uint64_t> size() override {
     struct stat info{};
     if (::fstat(fd_.get(), &info) != 0) {

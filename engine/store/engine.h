@@ -169,7 +169,6 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void apply_frame(const FrameBuffer& frame, std::size_t& applied_bytes);
   void apply_flushing();
   void apply_all();
-  void apply_thread();
 
   // Checkpoints and merges (engine_checkpoint.cpp).
   Status flush_overlay();
@@ -302,10 +301,6 @@ class Engine : public std::enable_shared_from_this<Engine> {
   bool background_stop_ = false;
   std::optional<Error> background_error_;
   std::once_flag window_started_;
-  std::once_flag applier_started_;
-  enum ApplierState : std::uint32_t { applier_rests, applier_works, applier_ends };
-  WaitWord apply_wanted_;
-  std::thread apply_thread_;
   std::thread window_thread_;
   std::thread background_thread_;
   std::thread merge_thread_;

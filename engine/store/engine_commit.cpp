@@ -14,8 +14,8 @@ constexpr std::uint64_t max_value_bytes = std::uint64_t{1} << 30;
 constexpr std::size_t max_batch_bytes = std::size_t{1} << 31;
 constexpr std::size_t volatile_buffer_bytes = std::size_t{1} << 20;
 constexpr std::size_t max_frame_bytes = std::size_t{1} << 29;  // of several commits together
-// Below, waking the thread that applies costs more than applying.
-constexpr std::uint64_t least_operations_applied_later = 24;
+// Below, telling the device to begin costs more than applying.
+constexpr std::uint64_t least_operations_applied_later = 16;
 
 // The nodes on the way to the keys of the next operations, level by level, so that their cache
 // misses overlap with the operation at hand.

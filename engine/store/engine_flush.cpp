@@ -65,19 +65,6 @@ void Engine::apply_all() {
   }
 }
 
-// Applies what large commits leave to it while the log is being written. When it is late (or busy
-// elsewhere), the holder of the role does it.
-void Engine::apply_thread() {
-  while (true) {
-    const std::uint32_t state = apply_wanted_.wait(applier_rests);
-    if (state == applier_ends) return;
-    apply_wanted_.exchange_if(applier_works, applier_rests);
-    const std::lock_guard lock(sequencing_mutex_);
-    shape_->active->reclaim(Generation(published_.load(std::memory_order_relaxed)));
-    apply_all();
-  }
-}
-
 // Needs the flusher's role. `change` is made to the shape in the same moment in which the group is
 // closed, and is published with it.
 Status Engine::flush_group(bool sync, const std::function<void()>& change) {
@@ -98,15 +85,19 @@ Status Engine::flush_group(bool sync, const std::function<void()>& change) {
     seal_due_ = later;
     if (!later) group_sealed_ = seal(change != nullptr);
   }
-  if (later && options_.background) {
-    std::call_once(applier_started_,
-                   [this] { apply_thread_ = std::thread([this] { apply_thread(); }); });
-    if (apply_wanted_.exchange_if(applier_rests, applier_works)) apply_wanted_.wake();
-  }
   const std::uint64_t group =
       flushing_.empty() ? 0 : flushing_.last_sequence() - flushing_.first_sequence() + 1;
   const auto begin = std::chrono::steady_clock::now();
-  Status status = log_->write(flushing_, sync);
+  // Large commits are applied while the device writes them.
+  std::function<void()> meanwhile;
+  if (later) {
+    meanwhile = [this] {
+      const std::lock_guard lock(sequencing_mutex_);
+      shape_->active->reclaim(Generation(published_.load(std::memory_order_relaxed)));
+      apply_flushing();
+    };
+  }
+  Status status = log_->write(flushing_, sync, meanwhile);
   const auto time = std::chrono::steady_clock::now() - begin;
   if (!status && !LODE_MUTATED("failed-flush-forgotten")) poison(status.error());
   if (status) log_end_.store(log_->end_lsn().value);

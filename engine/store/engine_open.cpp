@@ -43,9 +43,6 @@ Engine::~Engine() {
     stopping_ = true;
   }
   window_wanted_.notify_all();
-  apply_wanted_.store(applier_ends);
-  apply_wanted_.wake();
-  if (apply_thread_.joinable()) apply_thread_.join();
   if (background_thread_.joinable()) background_thread_.join();
   if (merge_thread_.joinable()) merge_thread_.join();
   if (window_thread_.joinable()) window_thread_.join();

@@ -78,7 +78,7 @@ Status LogWriter::write_direct(ConstBytes frame, std::uint64_t offset) {
   return {};
 }
 
-Status LogWriter::write_frame(FrameBuffer& buffer) {
+Status LogWriter::write_frame(FrameBuffer& buffer, bool start_writing) {
   FrameHeader header;
   LODE_CHECK(buffer.payload_bytes_ <= UINT32_MAX - 4096, "a frame's payload fits 32 bits");
   header.payload_bytes = static_cast<std::uint32_t>(buffer.payload_bytes_);
@@ -98,6 +98,7 @@ Status LogWriter::write_frame(FrameBuffer& buffer) {
     LODE_TRY(write_direct(frame, offset));
   } else {
     LODE_TRY(file_->write_at(frame, offset));
+    if (start_writing) file_->start_writing(offset, bytes);
     counters_.written_bytes.fetch_add(bytes, std::memory_order_relaxed);
   }
   end_lsn_ = end_lsn_ + bytes;
@@ -111,10 +112,12 @@ Status LogWriter::write_frame(FrameBuffer& buffer) {
   return {};
 }
 
-Status LogWriter::write(FrameBuffer& buffer, bool sync) {
+Status LogWriter::write(FrameBuffer& buffer, bool sync, const std::function<void()>& meanwhile) {
   if (failed_) return fail(ErrorKind::poisoned, "an earlier write of the log failed");
   failed_ = !LODE_MUTATED("log-write-tried-again");  // until all of this has succeeded (I9)
-  if (!buffer.empty()) LODE_TRY(write_frame(buffer));
+  const bool overlap = meanwhile && sync && method_ == LogMethod::fdatasync;
+  if (!buffer.empty()) LODE_TRY(write_frame(buffer, overlap));
+  if (meanwhile) meanwhile();
   if (sync && synced_lsn_ < end_lsn_) LODE_TRY(sync_file());
   failed_ = false;
   return {};

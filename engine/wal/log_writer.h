@@ -7,6 +7,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -58,7 +59,9 @@ class LogWriter {
 
   /// Writes the commits of `buffer` as one frame; with `sync`, durable when it returns. An empty
   /// buffer with `sync` makes durable what was written before.
-  Status write(FrameBuffer& buffer, bool sync);
+  /// `meanwhile` is called while the device writes, where the method lets it: it costs no time when
+  /// it is shorter than that (and is not called after an error).
+  Status write(FrameBuffer& buffer, bool sync, const std::function<void()>& meanwhile = {});
 
   /// LSN behind the last frame, the checksum to chain to, and what is known to be durable.
   [[nodiscard]] Lsn end_lsn() const { return end_lsn_; }
@@ -69,7 +72,7 @@ class LogWriter {
   [[nodiscard]] const LogCounters& counters() const { return counters_; }
 
  private:
-  Status write_frame(FrameBuffer& buffer);
+  Status write_frame(FrameBuffer& buffer, bool start_writing);
   Status write_direct(ConstBytes frame, std::uint64_t offset);
   Status rotate(std::uint64_t frame_bytes);
   Status sync_file();
