@@ -6,7 +6,6 @@
 
 #include <fmt/format.h>
 
-#include "adapters/registry.h"
 #include "harness/ledger/durable_file.h"
 #include "harness/qualify/directory_image.h"
 #include "harness/qualify/kill/forked.h"
@@ -112,10 +111,8 @@ Result<Bundle> read_bundle(const std::string& path) {
   return bundle;
 }
 
-Result<Judgement> replay_bundle(const std::string& path, const Bundle& bundle,
+Result<Judgement> replay_bundle(const std::string& path, const Bundle& bundle, const Driver& driver,
                                 const std::string& root) {
-  const Result<const Driver*> driver = find_driver(bundle.store);
-  if (!driver) return fail(driver.error());
   const Result<TrialDirectory> directory = TrialDirectory::make(root);
   if (!directory) return fail(directory.error());
   const std::string copy = directory->path() + "/replay";
@@ -125,9 +122,9 @@ Result<Judgement> replay_bundle(const std::string& path, const Bundle& bundle,
   const History history(bundle.seed, bundle.shape);
   Result<Forked> fork = Forked::start([&] {
     CheckRequest request;
-    request.driver = *driver;
-    request.options = qualification_options(copy, bundle.durability, bundle.settings,
-                                            bundle.shape.key_kind);
+    request.driver = &driver;
+    request.options =
+        qualification_options(copy, bundle.durability, bundle.settings, bundle.shape.key_kind);
     request.history = &history;
     request.acknowledgements = bundle.acknowledgements;
     request.transactions_after = bundle.transactions_after;

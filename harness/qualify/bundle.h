@@ -44,7 +44,7 @@ struct Bundle {
 /// Opens a copy of the image, made below `root`, in a forked process and judges it. Call it from a
 /// process with one thread.
 [[nodiscard]] Result<Judgement> replay_bundle(const std::string& path, const Bundle& bundle,
-                                              const std::string& root);
+                                              const Driver& driver, const std::string& root);
 
 /// What happened, for a person: what was acknowledged, how it was cut, what came back.
 [[nodiscard]] std::string bundle_story(const Bundle& bundle, const Judgement& now);

@@ -57,6 +57,7 @@ struct CampaignPlan {
   std::string store;                                    ///< as find_driver takes it
   DurabilityClass durability = DurabilityClass::power;  ///< what the store is opened for
   Settings settings;
+  Settings settings_in_force;  ///< all of them, as resolve_settings() gives them
   DurabilityClass claimed = DurabilityClass::power;  ///< what the settings leave of it
   std::vector<Level> levels;
   std::uint64_t seed = 1;
@@ -64,9 +65,11 @@ struct CampaignPlan {
   Shard shard;
   HistoryShape shape;
   std::string root;                        ///< where stores live while they are qualified
+  std::string ledger;                      ///< where records go; empty = `out`/ledger.jsonl
   std::string out;                         ///< directory of bundles, state and ledger
   std::uint32_t jobs = 2;                  ///< cases at the same time
   std::uint32_t open_timeout_ms = 30'000;  ///< a store that takes longer to open hangs
+  std::uint64_t failures_max = 50;         ///< a level ends early: more say nothing new
   std::uint32_t bundles_max = 3;           ///< failures that are kept as bundles
   std::string binary;  ///< run as `BINARY qualify-worker`; empty = the running one
 };
@@ -87,6 +90,7 @@ struct LevelOutcome {
   std::uint64_t cases = 0;                ///< kills, distinct states, cuts
   std::uint64_t failures = 0;             ///< of them, beyond the contract
   double elapsed_s = 0.0;
+  nlohmann::json store;     ///< {"store", "version", "settings"}: in force, read back
   nlohmann::json coverage;  ///< counts by name; shown as they are
   std::vector<std::string> bundles;
   bool finished = false;  ///< false: stopped; `resume` continues it
@@ -103,24 +107,30 @@ class CampaignObserver {
   /// `fraction` of the budget; `sentence` says what was found so far.
   virtual void progress(double /*fraction*/, const std::string& /*sentence*/) {}
   virtual void note(const std::string& /*sentence*/) {}
+  /// What could be resumed if this process died now; the level tells it every few seconds.
+  virtual void so_far(const LevelOutcome& /*outcome*/) {}
   virtual void level_ends(const LevelOutcome& /*outcome*/) {}
 };
 
-/// Runs one level from `from` (a fresh outcome, or one that was stopped) until its budget is spent
-/// or `stop`. What the machine lacks is Verdict::skipped with a reason, not an error.
+/// Runs one level from `from` (empty, or what it returned when it was stopped) until its budget is
+/// spent or `stop`; one outcome a profile. What the machine lacks is Verdict::skipped with a
+/// reason, not an error.
 using RunLevel = std::function<Result<std::vector<LevelOutcome>>(
     const CampaignPlan& plan, const std::vector<LevelOutcome>& from, const std::atomic<bool>& stop,
     CampaignObserver& observer)>;
 
+/// The levels that there are. A new level is one line here.
+[[nodiscard]] RunLevel find_level(Level level);
+
 struct CampaignOutcome {
   std::vector<LevelOutcome> levels;
   bool interrupted = false;
-  nlohmann::json record;    ///< the body of kind "qualification"; null when interrupted
-  std::string ledger_path;  ///< where it was appended
+  std::vector<nlohmann::json> records;  ///< bodies of kind "qualification", one a level and profile
+  std::string ledger_path;              ///< where they were appended
 };
 
 /// Runs the plan's levels, keeps `out`/campaign.json so that it can be resumed, and appends the
-/// record to `out`/ledger.jsonl. Stale directories of killed campaigns are removed first.
+/// records to the ledger. Stale directories of killed campaigns are removed first.
 [[nodiscard]] Result<CampaignOutcome> run_campaign(const CampaignPlan& plan,
                                                    const std::vector<std::string>& command_line,
                                                    const std::atomic<bool>& stop,

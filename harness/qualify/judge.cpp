@@ -281,7 +281,7 @@ Judgement judge(const History& history, const Acknowledgements& acknowledgements
   writers.reserve(history.shape().writers);
   for (std::uint32_t writer = 0; writer < history.shape().writers; ++writer)
     writers.emplace_back(history, acknowledgements.writers[writer], writer);
-  bool torn = false;
+  bool torn = !contents.findings.empty();
   for (const auto& [key, value] : contents.entries) {
     const std::optional<KeyId> id = history.key_of(key);
     if (id) {

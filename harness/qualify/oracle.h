@@ -90,7 +90,10 @@ struct Judgement {
   std::vector<Finding> findings;  ///< the gravest first
   std::vector<Baseline> found;  ///< what there is now, a writer each; empty when it makes no sense
 
-  [[nodiscard]] bool allowed(Loss most) const { return loss <= most && !broken; }
+  /// Where nothing is promised, nothing can be broken.
+  [[nodiscard]] bool allowed(Loss most) const {
+    return most == Loss::unopenable || (loss <= most && !broken);
+  }
 };
 [[nodiscard]] nlohmann::json to_json(const Judgement& judgement);
 [[nodiscard]] Result<Judgement> judgement_from_json(const nlohmann::json& json);

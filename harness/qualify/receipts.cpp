@@ -230,7 +230,9 @@ Acknowledgements SharedReceipts::read() const {
 void SharedReceipts::settle(const std::vector<Baseline>& bases) {
   ASSAY_CHECK(bases.size() == bases_.size(), "a baseline a writer");
   for (std::uint32_t writer = 0; writer < bases_.size(); ++writer) {
-    for (std::uint64_t number = bases_[writer].number + 1; number <= last_begun(writer); ++number) {
+    // One more than the last: a kill between the two notes of a beginning leaves such a slot.
+    const std::uint64_t last = std::min(last_begun(writer) + 1, bases_[writer].number + capacity_);
+    for (std::uint64_t number = bases_[writer].number + 1; number <= last; ++number) {
       slot(writer, number).begun.store(0);
       slot(writer, number).acknowledged.store(0);
     }

@@ -67,10 +67,13 @@ LifePlan plan_for(const Aim& aim, std::mt19937_64& random, const SharedReceipts&
     plan.first.push_back(receipts.last_begun(writer) + 1);
     room = std::min(room, receipts.room(writer));
   }
-  const bool ends_by_itself =
-      aim.kind == Aim::Kind::closing || aim.stage == Stage::closing || aim.kind == Aim::Kind::none;
-  plan.transactions = std::min<std::uint64_t>(room / 4, ends_by_itself ? 3 + random() % 15 : 400);
   const bool checkpoints = aim.kind == Aim::Kind::checkpoint || aim.stage == Stage::checkpoint;
+  const bool lives_long =
+      aim.kind == Aim::Kind::time || aim.kind == Aim::Kind::note || aim.stage == Stage::open;
+  std::uint64_t transactions = 3 + random() % 15;  // the moment comes before or after them
+  if (checkpoints) transactions = 40;
+  if (lives_long) transactions = 400;
+  plan.transactions = std::min<std::uint64_t>(room / 4, transactions);
   if (checkpoints)
     plan.checkpoint_every = static_cast<std::uint32_t>(3 + random() % 8);
   else if (random() % 3 == 0)

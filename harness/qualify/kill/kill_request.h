@@ -7,7 +7,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
+#include <string_view>
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -30,7 +32,10 @@ struct KillRequest {
 [[nodiscard]] nlohmann::json to_json(const KillRequest& request);
 [[nodiscard]] Result<KillRequest> kill_request_from_json(const nlohmann::json& json);
 
-/// Entry of the server: `assay qualify-worker REQUEST-FILE`. Returns its exit status.
-int kill_server_main(const std::string& request_path);
+using FindDriver = std::function<Result<const Driver*>(std::string_view)>;
+
+/// Entry of the server: `assay qualify-worker REQUEST-FILE`. Returns its exit status. `find` is for
+/// tests with stores of their own; empty = the registry.
+int kill_server_main(const std::string& request_path, const FindDriver& find = {});
 
 }  // namespace assay::qualify

@@ -45,13 +45,13 @@ Status serve(KillServer& server) {
   return {};
 }
 
-Status serve_request(const std::string& request_path) {
+Status serve_request(const std::string& request_path, const FindDriver& find) {
   const Result<std::string> text = read_file(request_path);
   if (!text) return fail(text.error());
   Result<KillRequest> request =
       kill_request_from_json(nlohmann::json::parse(*text, nullptr, false));
   if (!request) return fail(request.error());
-  const Result<const Driver*> driver = find_driver(request->store);
+  const Result<const Driver*> driver = find ? find(request->store) : find_driver(request->store);
   if (!driver) return fail(driver.error());
   Result<KillServer> server = KillServer::make(std::move(*request), **driver);
   if (!server) return fail(server.error());
@@ -60,8 +60,8 @@ Status serve_request(const std::string& request_path) {
 
 }  // namespace
 
-int kill_server_main(const std::string& request_path) {
-  const Status served = serve_request(request_path);
+int kill_server_main(const std::string& request_path, const FindDriver& find) {
+  const Status served = serve_request(request_path, find);
   if (served) return 0;
   fmt::print(stderr, "assay qualify-worker: {}\n", served.error().message());
   say({{"error", error_to_json(served.error())}});

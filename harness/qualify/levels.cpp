@@ -1,0 +1,20 @@
+// Which levels there are.
+#include "harness/qualify/campaign.h"
+#include "harness/qualify/kill/kill_level.h"
+
+namespace assay::qualify {
+
+RunLevel find_level(Level level) {
+  switch (level) {
+    case Level::kill:
+      return run_kill_level;
+    case Level::power_files:
+    case Level::power_blocks:
+    case Level::errors:
+    case Level::rot:
+      return nullptr;
+  }
+  return nullptr;
+}
+
+}  // namespace assay::qualify
