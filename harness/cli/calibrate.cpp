@@ -54,7 +54,9 @@ Result<Plan> plan_of(const CalibrateOptions& options) {
     }
     declaration["workload_overrides"][assignment.substr(0, equals)] = assignment.substr(equals + 1);
   }
-  return plan_from_json(declaration, plan_environment());
+  PlanEnvironment environment = plan_environment();
+  environment.references_as_arms = true;
+  return plan_from_json(declaration, environment);
 }
 
 Result<ExitStatus> calibrate(const CalibrateOptions& options) {

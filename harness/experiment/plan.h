@@ -130,6 +130,8 @@ struct PlanEnvironment {
   std::function<Result<const Driver*>(std::string_view)> find_store;
   std::function<Result<Workload>(const std::string&, const Overrides&)> find_workload;
   std::vector<int> cpus;  ///< CPUs that this process may run on
+  /// A calibration compares a reference with itself; nothing is said about stores then.
+  bool references_as_arms = false;
   [[nodiscard]] static PlanEnvironment real();
 };
 

@@ -122,7 +122,7 @@ Status check_arm(Declaration& declaration, std::size_t number, const PlanEnviron
   }
   const auto driver = environment.find_store(arm.store);
   if (!driver) return refuse(driver.error(), table, "store");
-  if ((*driver)->capabilities().reference) {
+  if ((*driver)->capabilities().reference && !environment.references_as_arms) {
     return refuse(
         Error(ErrorKind::bad_input, fmt::format("'{}' is a reference, never an arm", arm.store))
             .hint("it is shown beside the arms anyway, as a row below them: leave it out here"),

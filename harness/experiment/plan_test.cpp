@@ -192,6 +192,16 @@ TEST_F(PlanFile, refuses_a_reference_as_an_arm_and_an_arm_as_a_reference) {
               "is no reference");
 }
 
+TEST_F(PlanFile, takes_a_reference_as_an_arm_of_a_calibration_alone) {
+  PlanEnvironment calibration = stores_.environment();
+  calibration.references_as_arms = true;
+  const std::string text = head() + "references = []\n[[arms]]\nstore = \"null\"\n";
+  const auto plan = parse_plan(text, "p.toml", calibration);
+  ASSERT_TRUE(plan) << plan.error().message();
+  EXPECT_FALSE(plan->arms[0].reference);
+  EXPECT_SAYS(refusal(text), "never an arm");
+}
+
 TEST_F(PlanFile, refuses_two_arms_of_one_name_and_names_that_are_no_file_names) {
   EXPECT_SAYS(refusal(head() + "[[arms]]\nstore = \"alpha\"\n[[arms]]\nstore = \"alpha\"\n"),
               "two arms are named 'alpha'");
