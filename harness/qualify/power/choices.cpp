@@ -85,7 +85,11 @@ class Lister {
     out_.push_back({static_cast<std::uint32_t>(disk_.position()), kind, a, b, 0});
   }
   void inside(const Group& group) {
+    const std::uint32_t half = limits_.pieces_max / 2;
+    omitted_.singles = omitted_.singles || group.second - group.first > limits_.pieces_max;
     for (std::uint32_t unit = group.first; unit < group.second; ++unit) {
+      // Of a very long write its beginning and its end.
+      if (unit >= group.first + half && unit + half < group.second) continue;
       if (group.second - group.first > 1) put(StateClass::piece, unit);
       if (disk_.pending()[unit].kind != Unit::Kind::data) continue;
       if (group.second - group.first > 1) put(StateClass::torn, unit, 0xff);

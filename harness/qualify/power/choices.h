@@ -48,6 +48,7 @@ struct Kept {
 struct Limits {
   std::uint32_t singles_max = 256;  ///< newest groups of a cut that the single classes look at
   std::uint32_t pairs_max = 48;     ///< ... and pairs
+  std::uint32_t pieces_max = 64;    ///< units of one call that are looked at one by one
 };
 
 /// What was left out at a cut.

@@ -92,8 +92,10 @@ Status read_folder(const std::string& path, FileId folder, PagePool& pool, Tree&
   return {};
 }
 
-bool is_visible(const Page* page, const Page* zero) {
-  return page != nullptr && page != zero;
+/// Zeros are left out: a hole reads the same and costs nothing.
+bool is_visible(const Page* page) {
+  static const std::array<std::byte, kPageBytes> zeros{};
+  return page != nullptr && page->bytes != zeros;
 }
 
 Status write_file(const File& file, const std::string& path) {
@@ -109,12 +111,12 @@ Status write_file(const File& file, const std::string& path) {
   const std::size_t count =
       std::min<std::size_t>(file.pages.size(), (file.size + kPageBytes - 1) / kPageBytes);
   for (std::size_t from = 0; from < count;) {
-    if (!is_visible(file.pages[from], nullptr)) {
+    if (!is_visible(file.pages[from])) {
       ++from;
       continue;
     }
     std::size_t length = 0;
-    while (length < kRun && from + length < count && file.pages[from + length] != nullptr) {
+    while (length < kRun && from + length < count && is_visible(file.pages[from + length])) {
       const Page* const page = file.pages[from + length];
       const std::uint64_t at = (from + length) * kPageBytes;
       run[length].iov_base = const_cast<std::byte*>(page->bytes.data());

@@ -1,0 +1,16 @@
+// What stores of the tree may lose with the power, by setting, as their own documentation has it.
+// Stateless; any thread.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "harness/qualify/controls.h"
+
+namespace assay::qualify::power {
+
+/// `settings` are those in force. Nothing where the documentation says nothing.
+[[nodiscard]] std::optional<Control> power_control(const std::string& store,
+                                                   const Settings& settings);
+
+}  // namespace assay::qualify::power

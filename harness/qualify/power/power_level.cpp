@@ -1,0 +1,334 @@
+#include "harness/qualify/power/power_level.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <optional>
+#include <utility>
+
+#include "adapters/registry.h"
+#include "harness/qualify/bundle.h"
+#include "harness/qualify/power/minimise.h"
+#include "harness/qualify/power/nested.h"
+#include "harness/qualify/power/power_controls.h"
+#include "harness/trial/trial_directory.h"
+
+namespace assay::qualify::power {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::uint64_t kTransactions = 48;  ///< of all writers together
+constexpr std::uint64_t kStates = 20'000;    ///< under `ordered`, when the budget is a time
+constexpr std::chrono::milliseconds kTime{60'000};
+constexpr std::uint64_t kMemory = std::uint64_t{32} << 20;
+
+/// What part of the budget a profile gets, in percent; the rest is for crashes in recovery.
+struct Share {
+  Profile profile;
+  unsigned percent;
+};
+constexpr std::array<Share, 4> kShares{
+    {{Profile::ordered, 50}, {Profile::strict, 20}, {Profile::btrfs, 12}, {Profile::prefix, 8}}};
+
+/// Profiles from the fewest guarantees to the most, for the report.
+constexpr std::array<Profile, 4> kByGuarantees{Profile::strict, Profile::btrfs, Profile::ordered,
+                                               Profile::prefix};
+
+std::optional<DurabilityClass> proven_by(Loss worst) {
+  switch (worst) {
+    case Loss::intact:
+      return DurabilityClass::power;
+    case Loss::last:
+      return DurabilityClass::power_last;
+    case Loss::suffix:
+      return DurabilityClass::power_prefix;
+    default:
+      return std::nullopt;
+  }
+}
+
+class PowerLevel {
+ public:
+  PowerLevel(const CampaignPlan& plan, const std::atomic<bool>& stop, CampaignObserver& observer)
+      : plan_(plan), stop_(stop), observer_(observer), history_(plan.seed, plan.shape) {
+    outcome_.level = Level::power_files;
+    outcome_.profile = to_string(Profile::ordered);
+    outcome_.coverage = nlohmann::json::object();
+    control_ = power_control(plan.store, plan.settings_in_force);
+    outcome_.allowed = allowed_loss(plan.claimed, Crash::power);
+    if (control_) outcome_.allowed = std::max(outcome_.allowed, control_->most);
+  }
+
+  Result<LevelOutcome> run() {
+    const Result<const Driver*> driver = find_driver(plan_.store);
+    if (!driver) return std::unexpected(driver.error());
+    outcome_.store = {{"store", plan_.store},
+                      {"version", (*driver)->version()},
+                      {"settings", plan_.settings_in_force}};
+    auto home = TrialDirectory::make(plan_.root);
+    if (!home) return std::unexpected(home.error());
+    // Marked as ours, so that the next start removes them after a SIGKILL.
+    auto states = TrialDirectory::make(state_root());
+    if (!states) return std::unexpected(states.error());
+    states_ = states->path();
+    again_ = home->path() + "/recovery";
+    std::filesystem::create_directory(again_);
+    aim(**driver, home->data());
+    auto recorded = record_store(life_);
+    if (!recorded) return refused(recorded.error());
+    recorded_ = std::move(*recorded);
+    note_recording();
+    for (const Share& share : kShares) ASSAY_TRY(look_under(share));
+    if (!stop_) ASSAY_TRY(look_into_recoveries());
+    outcome_.elapsed_s = std::chrono::duration<double>(Clock::now() - began_).count();
+    outcome_.finished = !stop_;
+    judge_all();
+    return std::move(outcome_);
+  }
+
+ private:
+  [[nodiscard]] std::string state_root() const {
+    auto made = make_state_directory(plan_.root);
+    if (!made) return plan_.root;
+    std::error_code ignored;
+    std::filesystem::remove(*made, ignored);
+    return made->starts_with("/dev/shm/") ? fmt::format("/dev/shm/assay-states-{}", ::getuid())
+                                          : plan_.root;
+  }
+
+  void aim(const Driver& driver, const std::string& directory) {
+    life_.driver = &driver;
+    life_.options.directory = directory;
+    life_.options.durability = plan_.durability;
+    life_.options.settings = plan_.settings;
+    life_.options.memory_bytes = kMemory;
+    life_.history = &history_;
+    life_.transactions = std::max<std::uint64_t>(kTransactions / plan_.shape.writers, 8);
+  }
+
+  /// What cannot be recorded is neither passed nor failed.
+  Result<LevelOutcome> refused(const Error& error) {
+    if (error.kind() == ErrorKind::store || error.kind() == ErrorKind::bad_input) {
+      return std::unexpected(error);
+    }
+    const bool machine =
+        error.kind() == ErrorKind::environment || error.kind() == ErrorKind::unsupported;
+    outcome_.verdict = machine ? Verdict::skipped : Verdict::inconclusive;
+    outcome_.reason = error.message();
+    outcome_.finished = true;
+    return std::move(outcome_);
+  }
+
+  void note_recording() {
+    std::uint64_t stores = 0;
+    for (const Event& event : recorded_.trace.events) {
+      stores += event.kind == RecordKind::page ? 1 : 0;
+    }
+    outcome_.coverage["events"] = recorded_.trace.events.size();
+    outcome_.coverage["acknowledged_commits"] = recorded_.receipts.acknowledged_commits();
+    if (stores != 0) {
+      outcome_.coverage["mapping"] =
+          "what was stored to mappings is seen at other calls only: versions in between are not";
+    }
+    if (!recorded_.trace.notes.empty()) outcome_.coverage["turned_down"] = recorded_.trace.notes;
+  }
+
+  [[nodiscard]] ExplorePlan explore_plan(Profile profile, unsigned percent) {
+    ExplorePlan plan;
+    plan.profile = profile;
+    plan.seed = plan_.seed;
+    plan.shard = plan_.shard.index;
+    plan.shards = plan_.shard.count;
+    plan.allowed = outcome_.allowed;
+    plan.failures_kept = plan_.bundles_max;
+    plan.pool.directory = states_;
+    plan.pool.jobs = std::max(plan_.jobs, 1U);
+    plan.pool.timeout = std::chrono::milliseconds(plan_.open_timeout_ms);
+    plan.pool.check = check_of(life_);
+    plan.stop = &stop_;
+    plan.states_max = plan_.budget.cases.value_or(kStates) * percent / 50;
+    if (plan_.budget.cases) plan.states_max = std::max<std::uint64_t>(plan.states_max / 2, 1);
+    if (plan_.budget.time || !plan_.budget.cases) {
+      plan.time = plan_.budget.time.value_or(kTime) * percent / 100;
+    }
+    const double before = done_;
+    plan.on_progress = [this, percent, before, profile](std::uint64_t done, std::uint64_t of,
+                                                        Loss worst) {
+      const double part = static_cast<double>(done) / static_cast<double>(std::max(of, done + 1));
+      observer_.progress((before + part * percent) / 100.0,
+                         fmt::format("{}: {} of {} states, worst so far: {}", to_string(profile),
+                                     done, of, to_string(worst)));
+    };
+    return plan;
+  }
+
+  Status look_under(const Share& share) {
+    if (stop_) return {};
+    observer_.level_begins(Level::power_files, std::string(to_string(share.profile)));
+    const ExplorePlan plan = explore_plan(share.profile, share.percent);
+    auto found = explore(recorded_.trace, recorded_.receipts, plan);
+    if (!found) return std::unexpected(found.error());
+    done_ += share.percent;
+    outcome_.cases += found->checked;
+    nlohmann::json json = to_json(*found);
+    json["passes"] = found->failures == 0;
+    json["worst"] = std::string(to_string(found->worst));
+    json["failures"] = found->failures;
+    outcome_.coverage["profiles"][std::string(to_string(share.profile))] = std::move(json);
+    for (const Failure& failure : found->kept_failures) {
+      ASSAY_TRY(keep_bundle(recorded_, plan, failure));
+    }
+    results_.emplace_back(share.profile, std::move(*found));
+    return {};
+  }
+
+  Status look_into_recoveries() {
+    NestedPlan nested;
+    nested.explore = explore_plan(Profile::ordered, 10);
+    nested.explore.states_max = 200;
+    nested.explore.time = std::chrono::milliseconds(1'000);
+    nested.recoveries =
+        plan_.budget.cases ? std::min<std::uint64_t>(*plan_.budget.cases / 1000, 20) : 10;
+    nested.directory = again_;
+    auto found = explore_nested(life_, recorded_.trace, recorded_.receipts, nested);
+    if (!found) return std::unexpected(found.error());
+    outcome_.cases += found->sum.checked;
+    outcome_.coverage["recoveries"] = {{"recorded", found->recoveries},
+                                       {"without_a_change", found->untouched},
+                                       {"states_checked", found->sum.checked},
+                                       {"failures", found->sum.failures}};
+    for (const NestedFailure& failure : found->failures) {
+      ASSAY_TRY(keep_bundle(failure.recovery, nested.explore, failure.failure));
+    }
+    nested_failures_ = found->sum.failures;
+    nested_worst_ = found->sum.worst;
+    return {};
+  }
+
+  Status keep_bundle(const RecordedLife& life, const ExplorePlan& plan, const Failure& failure) {
+    if (outcome_.bundles.size() >= plan_.bundles_max) return {};
+    auto small = minimise(life.trace, life.receipts, plan, failure);
+    if (!small) return std::unexpected(small.error());
+    Bundle bundle;
+    bundle.level = to_string(Level::power_files);
+    bundle.profile = to_string(plan.profile);
+    bundle.store = plan_.store;
+    bundle.version = life_.driver->version();
+    bundle.durability = plan_.durability;
+    bundle.settings = plan_.settings;
+    bundle.allowed = outcome_.allowed;
+    bundle.seed = plan_.seed;
+    bundle.shape = plan_.shape;
+    bundle.acknowledgements = small->known;
+    bundle.judgement = small->judgement;
+    bundle.story = story_of(life.trace, plan.profile, *small);
+    bundle.transactions_after = life_.transactions_after;
+    bundle.open_timeout_ms = plan_.open_timeout_ms;
+    bundle.origin = {{"campaign_seed", plan_.seed},
+                     {"cut", small->cut},
+                     {"class", std::string(to_string(failure.choice.kind))},
+                     {"lost_events", small->lost},
+                     {"reproduced", small->reproduced}};
+    const std::string image = again_ + "/image";
+    std::filesystem::create_directory(image);
+    empty_directory(image);
+    ASSAY_TRY(write_tree(small->state, image));
+    const std::string path =
+        fmt::format("{}/bundles/F-{}-{}", plan_.out, bundle.profile, outcome_.bundles.size() + 1);
+    std::filesystem::create_directories(plan_.out + "/bundles");
+    ASSAY_TRY(write_bundle(path, bundle, image));
+    std::filesystem::remove_all(image);
+    outcome_.bundles.push_back(path);
+    return {};
+  }
+
+  [[nodiscard]] const Exploration* result_of(Profile profile) const {
+    for (const auto& [each, result] : results_) {
+      if (each == profile) return &result;
+    }
+    return nullptr;
+  }
+
+  void judge_all() {
+    const Exploration* const ordered = result_of(Profile::ordered);
+    if (ordered == nullptr) return;
+    outcome_.observed = std::max(ordered->worst, nested_worst_);
+    outcome_.lost_most = ordered->lost_most;
+    outcome_.failures = ordered->failures + nested_failures_;
+    std::string fails;
+    std::optional<Profile> weakest;
+    Loss reached = Loss::intact;
+    for (const Profile profile : kByGuarantees) {
+      const Exploration* const result = result_of(profile);
+      if (result == nullptr) continue;
+      reached = std::max(reached, result->worst);
+      if (result->failures == 0 && result->checked != 0) {
+        if (!weakest) weakest = profile;
+      } else if (result->failures != 0) {
+        fails += fmt::format("{}{} ({})", fails.empty() ? "" : ", ", to_string(profile),
+                             to_string(result->worst));
+      }
+    }
+    if (weakest) {
+      outcome_.coverage["weakest_profile_that_passes"] = std::string(to_string(*weakest));
+    }
+    if (!fails.empty()) outcome_.coverage["profiles_that_fail"] = fails;
+    const bool all_seen = ordered->checked == ordered->mine && !ordered->stopped;
+    if (outcome_.failures != 0) {
+      outcome_.verdict = Verdict::fail;
+      outcome_.reason =
+          fmt::format("worse than '{}' was reached under: {}", to_string(outcome_.allowed),
+                      fails.empty() ? "a crash during recovery" : fails);
+    } else if (ordered->checked < kLeastStates && !all_seen) {
+      outcome_.verdict = Verdict::inconclusive;
+      outcome_.reason = fmt::format("{} states are too few to say anything; give a larger budget",
+                                    ordered->checked);
+    } else if (control_ && control_->must_reach && reached < *control_->must_reach &&
+               (ordered->checked >= kStandardStates || all_seen)) {
+      outcome_.verdict = Verdict::harness_error;
+      outcome_.reason = fmt::format(
+          "these settings lose '{}' by their own documentation ({}), but '{}' was the worst: the "
+          "harness does not see what it must",
+          to_string(*control_->must_reach), control_->source, to_string(reached));
+    } else {
+      outcome_.verdict = Verdict::pass;
+      outcome_.reason = fails.empty() ? "" : "worse under: " + fails;
+      outcome_.proven = proven_by(outcome_.observed);
+    }
+  }
+
+  const CampaignPlan& plan_;
+  const std::atomic<bool>& stop_;
+  CampaignObserver& observer_;
+  const History history_;
+  std::optional<Control> control_;
+  LifeOfStore life_;
+  RecordedLife recorded_;
+  LevelOutcome outcome_;
+  std::vector<std::pair<Profile, Exploration>> results_;
+  std::uint64_t nested_failures_ = 0;
+  Loss nested_worst_ = Loss::intact;
+  std::string states_;
+  std::string again_;
+  double done_ = 0.0;  ///< percent of the budget
+  Clock::time_point began_ = Clock::now();
+};
+
+}  // namespace
+
+Result<std::vector<LevelOutcome>> run_power_level(const CampaignPlan& plan,
+                                                  const std::vector<LevelOutcome>& from,
+                                                  const std::atomic<bool>& stop,
+                                                  CampaignObserver& observer) {
+  // A stopped level begins anew: it records again, and its states are those of the new record.
+  if (!from.empty() && from.front().finished) return from;
+  auto outcome = PowerLevel(plan, stop, observer).run();
+  if (!outcome) return std::unexpected(outcome.error());
+  observer.level_ends(*outcome);
+  return std::vector<LevelOutcome>{std::move(*outcome)};
+}
+
+}  // namespace assay::qualify::power

@@ -1,0 +1,27 @@
+// Level F: power loss at file level, as a level of a campaign.
+//
+// A history is recorded once; its crash states are explored under all profiles, `ordered` first and
+// with half of the budget, for it is the one that verdicts rest on (ext4 with a journal, XFS). The
+// outcome names the profile with the fewest guarantees that passes; what each profile showed is in
+// its coverage. Then some recoveries are recorded and cut, too.
+// Threads: the caller must not have started any.
+#pragma once
+
+#include <atomic>
+#include <vector>
+
+#include "harness/qualify/campaign.h"
+
+namespace assay::qualify::power {
+
+/// Distinct states under `ordered` below which nothing is said, unless there are no more.
+inline constexpr std::uint64_t kLeastStates = 500;
+/// States from which on a lossy control must have reached what it has to.
+inline constexpr std::uint64_t kStandardStates = 5'000;
+
+/// As RunLevel: one outcome.
+[[nodiscard]] Result<std::vector<LevelOutcome>> run_power_level(
+    const CampaignPlan& plan, const std::vector<LevelOutcome>& from, const std::atomic<bool>& stop,
+    CampaignObserver& observer);
+
+}  // namespace assay::qualify::power

@@ -1,0 +1,89 @@
+// Level F as a campaign runs it: verdict, proven class, coverage, bundles.
+#include "harness/qualify/power/power_level.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "adapters/registry.h"
+#include "adapters/temporary_directory.h"
+#include "harness/qualify/bundle.h"
+
+namespace assay::qualify::power {
+namespace {
+
+class Silent final : public CampaignObserver {};
+
+CampaignPlan plan_of(const std::string& store, const Settings& settings,
+                     const TemporaryDirectory& home) {
+  CampaignPlan plan;
+  plan.store = store;
+  plan.settings = settings;
+  const auto driver = find_driver(store);
+  ASSAY_CHECK(driver.has_value(), "the store is there");
+  plan.settings_in_force = *resolve_settings(**driver, plan.durability, settings);
+  plan.claimed = given_durability(**driver, plan.durability, settings)->given;
+  plan.shape = *shape_for((*driver)->capabilities(), 1);
+  plan.levels = {Level::power_files};
+  const char* const cases = std::getenv("ASSAY_TEST_STATES");
+  plan.budget.cases = cases == nullptr ? 800 : std::strtoull(cases, nullptr, 10);
+  plan.root = home.file("root");
+  plan.out = home.file("out");
+  return plan;
+}
+
+LevelOutcome run(const CampaignPlan& plan) {
+  std::filesystem::create_directories(plan.out);
+  Silent silent;
+  const std::atomic<bool> stop{false};
+  const auto outcomes = run_power_level(plan, {}, stop, silent);
+  EXPECT_TRUE(outcomes) << (outcomes ? "" : outcomes.error().message());
+  if (!outcomes) return {};
+  EXPECT_EQ(outcomes->size(), 1U);
+  if (std::getenv("ASSAY_TEST_STORIES") != nullptr) {
+    fmt::print("{}\n", to_json(outcomes->front()).dump(1));
+  }
+  return outcomes->front();
+}
+
+TEST(PowerLevel, ProvesThatASafeSettingKeepsWhatItAcknowledged) {
+  const TemporaryDirectory home;
+  const LevelOutcome outcome =
+      run(plan_of("sqlite", {{"journal_mode", "wal"}, {"synchronous", "full"}}, home));
+  EXPECT_EQ(outcome.verdict, Verdict::pass) << outcome.reason;
+  EXPECT_EQ(outcome.proven, DurabilityClass::power);
+  EXPECT_EQ(outcome.coverage["weakest_profile_that_passes"], "strict");
+  EXPECT_GT(outcome.cases, 500U);
+  EXPECT_TRUE(outcome.bundles.empty());
+}
+
+TEST(PowerLevel, FindsTheLostCommitWhereMoreIsClaimedThanTheSettingGives) {
+  const TemporaryDirectory home;
+  CampaignPlan plan = plan_of("raw-file", {{"method", "none"}}, home);
+  plan.claimed = DurabilityClass::power;  // as a user would who believes it
+  const LevelOutcome outcome = run(plan);
+  EXPECT_EQ(outcome.verdict, Verdict::fail) << outcome.reason;
+  EXPECT_GT(outcome.failures, 0U);
+  ASSERT_FALSE(outcome.bundles.empty());
+  const auto bundle = read_bundle(outcome.bundles.front());
+  ASSERT_TRUE(bundle) << bundle.error().message();
+  const auto again =
+      replay_bundle(outcome.bundles.front(), *bundle, **find_driver("raw-file"), home.path());
+  ASSERT_TRUE(again) << again.error().message();
+  EXPECT_EQ(again->loss, bundle->judgement.loss);
+}
+
+TEST(PowerLevel, ReachesWhatALossySettingMayLoseAndPassesIt) {
+  const TemporaryDirectory home;
+  const LevelOutcome outcome =
+      run(plan_of("sqlite", {{"journal_mode", "wal"}, {"synchronous", "normal"}}, home));
+  EXPECT_EQ(outcome.verdict, Verdict::pass) << outcome.reason;
+  EXPECT_EQ(outcome.observed, Loss::suffix);
+  EXPECT_EQ(outcome.proven, DurabilityClass::power_prefix);
+}
+
+}  // namespace
+}  // namespace assay::qualify::power
