@@ -94,7 +94,7 @@ Status Engine::flush_group(bool sync, const std::function<void()>& change) {
     meanwhile = [this] {
       const std::lock_guard lock(sequencing_mutex_);
       shape_->active->reclaim(Generation(published_.load(std::memory_order_relaxed)));
-      apply_flushing();
+      if (!LODE_MUTATED("published-before-applied")) apply_flushing();
     };
   }
   Status status = log_->write(flushing_, sync, meanwhile);
