@@ -1,6 +1,7 @@
 // Which levels there are.
 #include "harness/qualify/campaign.h"
 #include "harness/qualify/kill/kill_level.h"
+#include "harness/qualify/power/power_level.h"
 
 namespace assay::qualify {
 
@@ -9,6 +10,7 @@ RunLevel find_level(Level level) {
     case Level::kill:
       return run_kill_level;
     case Level::power_files:
+      return power::run_power_level;
     case Level::power_blocks:
     case Level::errors:
     case Level::rot:
