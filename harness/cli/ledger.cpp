@@ -4,6 +4,10 @@
 
 #include <memory>
 #include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "harness/cli/ledger_verb.h"
 
@@ -96,12 +100,34 @@ CLI::App* add_export(CLI::App& ledger, const Options& options) {
   return verb;
 }
 
+/// The message for a subverb that is missing or misspelt.
+Result<ExitStatus> no_subverb(const CLI::App& ledger, const std::string& given) {
+  std::vector<std::string> names;
+  for (const CLI::App* one : ledger.get_subcommands([](const CLI::App*) { return true; })) {
+    names.push_back(one->get_name());
+  }
+  const std::string near = nearest_name(given, names);
+  return fail(Error(ErrorKind::bad_input,
+                    given.empty() ? std::string("`assay ledger` takes a verb of its own")
+                                  : fmt::format("there is no verb '{}' of `assay ledger`", given))
+                  .hint(near.empty() ? fmt::format("valid: {}", fmt::join(names, ", "))
+                                     : fmt::format("did you mean '{}'?", near)));
+}
+
 }  // namespace
 
 void add_ledger(CLI::App& app, Invocation& invocation) {
   const auto options = std::make_shared<LedgerOptions>();
   CLI::App* const ledger = app.add_subcommand("ledger", "Verify, list, compare and query ledgers");
-  ledger->require_subcommand(1);
+  ledger->require_subcommand(0, 1);
+  ledger->allow_extras();  // of a word that is no subverb, CLI11 would not say which it is
+  ledger->callback([ledger, &invocation] {
+    if (!ledger->get_subcommands().empty()) return;
+    const auto words = ledger->remaining();
+    invocation.action = [given = words.empty() ? std::string() : words.front(), ledger] {
+      return no_subverb(*ledger, given);
+    };
+  });
   const auto choose = [&](CLI::App* verb, auto run) {
     if (verb->get_name() != "export") {
       verb->add_flag("--json", options->json, "print JSON");

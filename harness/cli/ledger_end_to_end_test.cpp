@@ -118,6 +118,9 @@ TEST_F(LedgerVerb, refuses_bad_input_with_one_message) {
   expect_refusal("query \"DELETE FROM trials\" a", 2, "only reads");
   expect_refusal("export a --format csv --table row", 2, "did you mean rows?");
   expect_refusal("export a --format junit --out a", 2, "a directory, not a file");
+  expect_refusal("verfy a", 2, "did you mean 'verify'?");
+  expect_refusal("", 2, "takes a verb of its own (valid: verify, list");
+  expect_refusal("list a b --bref", 2, "--bref");
   expect_refusal("list", 2, "no ledger below ledgers/ or runs/");
 }
 
@@ -128,7 +131,7 @@ TEST_F(LedgerVerb, reads_ledgers_of_past_schemas_in_the_form_of_the_current_one)
   ASSERT_EQ(exported.status, 0) << exported.err;
   std::string lines;
   for (json record : json::parse(exported.out)) {
-    for (const char* more : {"ledger", "line", "origin", "machine"}) record.erase(more);
+    for (const char* more : {"ledger", "line", "hash", "origin", "machine"}) record.erase(more);
     lines += record.dump() + "\n";
   }
   write_file(directory_ / "migrated.jsonl", lines);

@@ -206,11 +206,12 @@ void print_table(const std::vector<std::vector<std::string>>& rows) {
       widths[i] = std::max(widths[i], report::display_width(printable(row[i])));
     }
   }
-  // What is too wide for the terminal is taken from the widest columns.
+  // What is too wide for the terminal is taken from the widest columns, but for the first, which
+  // names the row: that is what gets copied.
   std::size_t total = 2 * (widths.empty() ? 0 : widths.size() - 1);
   for (const std::size_t width : widths) total += width;
-  while (terminal && total > terminal_columns()) {
-    auto widest = std::max_element(widths.begin(), widths.end());
+  while (terminal && widths.size() > 1 && total > terminal_columns()) {
+    auto widest = std::max_element(widths.begin() + 1, widths.end());
     if (*widest <= 8) break;
     --*widest;
     --total;

@@ -46,9 +46,8 @@ void find_lost_heads(const std::vector<std::string>& heads, std::vector<Verifica
     Verification& of = all.front();
     const std::string what =
         all.size() == 1
-            ? fmt::format("{:.12}... is no record here, and the ledger ends in {:.12}...", head,
-                          of.head)
-            : fmt::format("{:.12}... is no record of any of these {} ledgers", head, all.size());
+            ? fmt::format("{} is no record here, and the ledger ends in {}", head, of.head)
+            : fmt::format("{} is no record of any of these {} ledgers", head, all.size());
     of.findings.push_back({all.size() == 1 ? of.path : "--head", "head",
                            what + ": a tail was cut, or it was written anew"});
   }

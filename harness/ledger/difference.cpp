@@ -4,6 +4,8 @@
 #include <array>
 #include <string_view>
 
+#include <fmt/format.h>
+
 #include "harness/ledger/flatten.h"
 
 namespace assay {
@@ -22,6 +24,17 @@ constexpr std::array<std::string_view, 11> kReadings = {"clock.now",
                                                         "process.pid",
                                                         "process.command_line",
                                                         "storage.space.free_bytes"};
+
+/// Measured figures to six digits: no difference is in the others.
+json rounded(const json& figure) {
+  if (figure.is_number_float()) return fmt::format("{:.6g}", figure.get<double>());
+  if (!figure.is_array()) return figure;
+  std::string text;
+  for (const json& element : figure) {
+    text += (text.empty() ? "" : " to ") + leaf_text(rounded(element));
+  }
+  return text;
+}
 
 void compare(const std::string& section, const json& a, const json& b,
              std::vector<Difference>& into) {
@@ -67,14 +80,14 @@ json figures(const json& verdict) {
     if (!row.is_object() || !row.contains("arm") || !row["arm"].is_string()) continue;
     json& into = found[row["arm"].get<std::string>()];
     for (const char* key : {"geometric_mean", "interval", "cv", "version", "durability"}) {
-      if (row.contains(key)) into[key] = row[key];
+      if (row.contains(key)) into[key] = rounded(row[key]);
     }
   }
   for (const json& one : part(verdict, "comparisons")) {
     if (!one.is_object() || !one.contains("a") || !one.contains("b")) continue;
     const std::string name = one.value("a", "") + " vs " + one.value("b", "");
     for (const char* key : {"ratio", "interval", "verdict"}) {
-      if (one.contains(key)) found[name][key] = one[key];
+      if (one.contains(key)) found[name][key] = rounded(one[key]);
     }
   }
   return found;

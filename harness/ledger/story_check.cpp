@@ -124,8 +124,7 @@ void StoryCheck::take_verdict(const LedgerRecord& record, Told& told) {
     const std::size_t counted = row["values"].size();
     const std::size_t sound = told.sound_rounds[arm].size();
     // Of sets in windows only those count in which every arm was sound.
-    const bool fewer =
-        counted + told.warm_up_trials < sound && whole && told.design != "windows";
+    const bool fewer = counted + told.warm_up_trials < sound && whole && told.design != "windows";
     if (counted > sound || fewer) {
       find(record, "samples",
            fmt::format("the verdict counts {} values of {}, and the ledger holds {} sound trials",

@@ -32,8 +32,9 @@ VALIDATORS = {n: jsonschema.Draft202012Validator(schema) for n, schema in SCHEMA
 
 def first_problem(record):
     """What is wrong with a record, with its place in it; None when it fits."""
-    if not isinstance(record, dict) or record.get("schema") not in VALIDATORS:
-        return f"schema {record.get('schema') if isinstance(record, dict) else '?'} is not known"
+    version = record.get("schema") if isinstance(record, dict) else None
+    if not isinstance(version, int) or version not in VALIDATORS:
+        return f"schema {version} is not known"
     errors = VALIDATORS[record["schema"]].iter_errors(record)
     error = jsonschema.exceptions.best_match(errors)
     if error is None:
@@ -75,7 +76,7 @@ def offences_of(record):
                 if change == "missing":
                     del at[member]
                 else:
-                    at[member] = 1.5 if not isinstance(at[member], float) else "text"
+                    at[member] = "text" if isinstance(at[member], list) else [0.5]
                 yield f"{'/'.join((*place, member))} {change}", bad
 
 
