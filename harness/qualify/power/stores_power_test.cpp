@@ -16,7 +16,6 @@ namespace {
 struct Case {
   const char* name;
   const char* store;
-  DurabilityClass durability;
   Settings settings;
   Profile profile;
   Loss at_most;   ///< the contract
@@ -45,7 +44,7 @@ TEST_P(StorePower, ReachesWhatItsSettingMayLoseAndNoMore) {
   LifeOfStore life;
   life.driver = *driver;
   life.options.directory = home.path();
-  life.options.durability = each.durability;
+  life.options.durability = DurabilityClass::power;
   life.options.settings = each.settings;
   life.options.memory_bytes = 16U << 20;
   life.history = &history;
@@ -57,7 +56,8 @@ TEST_P(StorePower, ReachesWhatItsSettingMayLoseAndNoMore) {
   ASSERT_TRUE(states);
   ExplorePlan plan;
   plan.profile = each.profile;
-  plan.states_max = from_environment("ASSAY_TEST_STATES", 300);
+  plan.states_max =
+      from_environment("ASSAY_TEST_STATES", each.store == std::string("rocksdb") ? 60 : 200);
   plan.allowed = each.at_most;
   plan.pool.directory = *states;
   plan.pool.check = check_of(life);
@@ -80,53 +80,50 @@ TEST_P(StorePower, ReachesWhatItsSettingMayLoseAndNoMore) {
   EXPECT_GT(found->checked, 20U);
 }
 
-constexpr auto kPower = DurabilityClass::power;
+const Settings kWalFull{{"journal_mode", "wal"}, {"synchronous", "full"}};
+const Settings kWalNormal{{"journal_mode", "wal"}, {"synchronous", "normal"}};
+const Settings kWalOff{{"journal_mode", "wal"}, {"synchronous", "off"}};
+const Settings kDeleteExtra{{"journal_mode", "delete"}, {"synchronous", "extra"}};
+const Settings kDeleteFull{{"journal_mode", "delete"}, {"synchronous", "full"}};
+const Settings kTruncateFull{{"journal_mode", "truncate"}, {"synchronous", "full"}};
+const Settings kPersistFull{{"journal_mode", "persist"}, {"synchronous", "full"}};
+const Settings kNoJournal{{"journal_mode", "off"}, {"synchronous", "full"}};
+const Settings kWritemap{{"writemap", "on"}, {"map_bytes", "4194304"}};
+const Settings kMapasync{{"writemap", "on"}, {"mapasync", "on"}, {"map_bytes", "4194304"}};
+const Settings kSmallLog{{"log_segment_bytes", "65536"}};
+
 const Case kCases[] = {
-    {"raw_file", "raw-file", kPower, {}, Profile::strict, Loss::intact, Loss::intact},
-    {"sqlite_wal_full",
-     "sqlite",
-     kPower,
-     {{"journal_mode", "WAL"}, {"synchronous", "FULL"}},
-     Profile::ordered,
-     Loss::intact,
-     Loss::intact},
-    {"sqlite_wal_normal",
-     "sqlite",
-     kPower,
-     {{"journal_mode", "WAL"}, {"synchronous", "NORMAL"}},
+    {"raw_file", "raw-file", {}, Profile::strict, Loss::intact, Loss::intact},
+    {"raw_file_unsynced",
+     "raw-file",
+     {{"method", "none"}},
      Profile::ordered,
      Loss::suffix,
      Loss::suffix},
-    {"sqlite_wal_off",
-     "sqlite",
-     kPower,
-     {{"journal_mode", "WAL"}, {"synchronous", "OFF"}},
+    {"sqlite_wal_full", "sqlite", kWalFull, Profile::strict, Loss::intact, Loss::intact},
+    {"sqlite_wal_full_btrfs", "sqlite", kWalFull, Profile::btrfs, Loss::intact, Loss::intact},
+    {"sqlite_wal_normal", "sqlite", kWalNormal, Profile::ordered, Loss::suffix, Loss::suffix},
+    {"sqlite_wal_off", "sqlite", kWalOff, Profile::ordered, Loss::unopenable, Loss::suffix},
+    {"sqlite_delete_extra", "sqlite", kDeleteExtra, Profile::strict, Loss::intact, Loss::intact},
+    {"sqlite_delete_full", "sqlite", kDeleteFull, Profile::strict, Loss::last, Loss::last},
+    {"sqlite_truncate_full", "sqlite", kTruncateFull, Profile::strict, Loss::intact, Loss::intact},
+    {"sqlite_persist_full", "sqlite", kPersistFull, Profile::strict, Loss::intact, Loss::intact},
+    {"sqlite_no_journal", "sqlite", kNoJournal, Profile::ordered, Loss::unopenable, Loss::suffix},
+    {"lmdb", "lmdb", {}, Profile::strict, Loss::intact, Loss::intact},
+    {"lmdb_writemap", "lmdb", kWritemap, Profile::strict, Loss::intact, Loss::intact},
+    {"lmdb_nometasync", "lmdb", {{"sync", "nometasync"}}, Profile::ordered, Loss::last, Loss::last},
+    {"lmdb_nosync", "lmdb", {{"sync", "nosync"}}, Profile::ordered, Loss::unopenable, Loss::suffix},
+    {"lmdb_mapasync", "lmdb", kMapasync, Profile::ordered, Loss::unopenable, Loss::suffix},
+    {"lode", "lode", kSmallLog, Profile::strict, Loss::intact, Loss::intact},
+    {"lode_defaults", "lode", {}, Profile::ordered, Loss::intact, Loss::intact},
+    {"rocksdb", "rocksdb", {}, Profile::ordered, Loss::intact, Loss::intact},
+    {"rocksdb_strict", "rocksdb", {}, Profile::strict, Loss::intact, Loss::intact},
+    {"rocksdb_unsynced",
+     "rocksdb",
+     {{"sync", "off"}},
      Profile::ordered,
-     Loss::unopenable,
+     Loss::suffix,
      Loss::suffix},
-    {"sqlite_delete_extra",
-     "sqlite",
-     kPower,
-     {{"journal_mode", "DELETE"}, {"synchronous", "EXTRA"}},
-     Profile::strict,
-     Loss::intact,
-     Loss::intact},
-    {"sqlite_delete_full",
-     "sqlite",
-     kPower,
-     {{"journal_mode", "DELETE"}, {"synchronous", "FULL"}},
-     Profile::strict,
-     Loss::last,
-     Loss::last},
-    {"lmdb", "lmdb", kPower, {}, Profile::strict, Loss::intact, Loss::intact},
-    {"lode",
-     "lode",
-     kPower,
-     {{"log_segment_bytes", "65536"}},
-     Profile::strict,
-     Loss::intact,
-     Loss::intact},
-    {"rocksdb", "rocksdb", kPower, {}, Profile::ordered, Loss::intact, Loss::intact},
 };
 
 INSTANTIATE_TEST_SUITE_P(Settings, StorePower, testing::ValuesIn(kCases),
