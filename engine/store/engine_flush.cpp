@@ -161,8 +161,9 @@ Status Engine::flush_until(Sequence target, bool sync) {
     if (woken_for == CommitWaiter::leads) {
       const Status status = flush_group(sync, {});  // a failure poisons
       lock.lock();
+      const bool reached = status && (sync ? durable_ : written_) >= target;  // I6
       release_role(lock, &self);
-      if (status && !poisoned_.load()) return {};
+      if (reached) return {};
     }
     lock.lock();
   }
