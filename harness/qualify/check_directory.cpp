@@ -1,4 +1,5 @@
 // Opens what a crash left, asks the oracle, and sees whether the store still works.
+#include <algorithm>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -128,6 +129,7 @@ class DirectoryCheck {
     Acknowledgements settled;
     for (const Baseline& base : judgement.found) settled.writers.push_back({base, {}});
     const Judgement again = judge(*request_.history, settled, *contents);
+    judgement.loss = std::max(judgement.loss, again.loss);
     for (const Finding& finding : again.findings)
       break_with(judgement, Kind::lost_after_reopen,
                  "after recovery and an orderly close: " + finding.text);

@@ -60,8 +60,8 @@ TEST_P(KillLevelTest, a_mistake_is_caught_and_its_bundle_shows_it_again) {
   EXPECT_EQ(level.verdict, Verdict::fail) << level.coverage.dump(1);
   EXPECT_FALSE(level.proven);
   std::set<std::string> kinds;
-  for (const auto& [kind, count] : level.coverage.value("findings", nlohmann::json()).items())
-    kinds.insert(kind);
+  const nlohmann::json findings = level.coverage.value("findings", nlohmann::json::object());
+  for (const auto& [kind, count] : findings.items()) kinds.insert(kind);
   EXPECT_TRUE(std::ranges::any_of(GetParam().shows_as,
                                   [&](const std::string& kind) { return kinds.contains(kind); }))
       << level.coverage.dump(1) << level.reason;
