@@ -54,6 +54,8 @@ int run_command(int argc, char** argv) {
   cli::add_accept(app, invocation);
   cli::add_calibrate(app, invocation);
   cli::add_compare(app, invocation);
+  cli::add_qualify(app, invocation);
+  cli::add_qualify_worker(app, invocation);
   cli::add_plot(app, invocation);
   cli::add_report(app, invocation);
   cli::add_ledger(app, invocation);
@@ -117,7 +119,7 @@ int main(int argc, char** argv) {
   open_missing_streams();
   // A terminal or a pipe that goes away must not end a run: writing fails instead. The child of a
   // trial dies with its parent, as its store's exceptions are the store's crash.
-  std::signal(SIGPIPE, worker ? SIG_DFL : SIG_IGN);
+  std::signal(SIGPIPE, worker || verb == "qualify-worker" ? SIG_DFL : SIG_IGN);
   int status = 0;
   int reason = 0;
   try {

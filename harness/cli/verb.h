@@ -33,6 +33,8 @@ void add_plan(CLI::App& app, Invocation& invocation);
 void add_run(CLI::App& app, Invocation& invocation);
 void add_calibrate(CLI::App& app, Invocation& invocation);
 void add_compare(CLI::App& app, Invocation& invocation);
+void add_qualify(CLI::App& app, Invocation& invocation);
+void add_qualify_worker(CLI::App& app, Invocation& invocation);
 void add_plot(CLI::App& app, Invocation& invocation);
 void add_report(CLI::App& app, Invocation& invocation);
 void add_ledger(CLI::App& app, Invocation& invocation);
