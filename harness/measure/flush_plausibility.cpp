@@ -22,16 +22,15 @@ namespace {
 constexpr std::uint64_t kSoonestNs = 20'000;
 constexpr std::size_t kBlockBytes = 4096;
 
-/// An open file of our own that is gone from the directory when this ends.
+/// An open file of our own without a name, so that a kill leaves nothing behind.
 class ProbeFile {
  public:
   explicit ProbeFile(const std::string& directory) : path_(directory + "/.flush-probe-XXXXXX") {
     file_ = ::mkostemp(path_.data(), O_CLOEXEC);
+    if (file_ >= 0) ::unlink(path_.c_str());
   }
   ~ProbeFile() {
-    if (file_ < 0) return;
-    ::close(file_);
-    ::unlink(path_.c_str());
+    if (file_ >= 0) ::close(file_);
   }
   ProbeFile(const ProbeFile&) = delete;
   ProbeFile& operator=(const ProbeFile&) = delete;
