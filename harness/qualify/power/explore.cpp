@@ -211,6 +211,27 @@ class Explorer {
 
 }  // namespace
 
+void add(Exploration& sum, const Exploration& one) {
+  sum.cuts += one.cuts;
+  sum.built += one.built;
+  sum.distinct += one.distinct;
+  sum.mine += one.mine;
+  sum.checked += one.checked;
+  sum.pending_most = std::max(sum.pending_most, one.pending_most);
+  sum.singles_exhaustive = sum.singles_exhaustive && one.singles_exhaustive;
+  sum.pairs_exhaustive = sum.pairs_exhaustive && one.pairs_exhaustive;
+  for (std::size_t loss = 0; loss < sum.by_loss.size(); ++loss)
+    sum.by_loss[loss] += one.by_loss[loss];
+  sum.failures += one.failures;
+  sum.worst = std::max(sum.worst, one.worst);
+  sum.lost_most = std::max(sum.lost_most, one.lost_most);
+  sum.seconds_building += one.seconds_building;
+  sum.seconds_checking += one.seconds_checking;
+  sum.legal_log2 = std::max(sum.legal_log2, one.legal_log2);
+  sum.creation_not_atomic += one.creation_not_atomic;
+  sum.stopped = sum.stopped || one.stopped;
+}
+
 nlohmann::json to_json(const Exploration& exploration) {
   nlohmann::json losses = nlohmann::json::object();
   for (std::size_t loss = 0; loss < exploration.by_loss.size(); ++loss) {

@@ -71,6 +71,8 @@ struct Exploration {
   bool stopped = false;
 };
 [[nodiscard]] nlohmann::json to_json(const Exploration& exploration);
+/// Adds what another exploration found; its failures are not taken over.
+void add(Exploration& sum, const Exploration& one);
 
 /// `receipts`: receipts_of(trace, ...). Errors: the machine's (no space, no processes).
 [[nodiscard]] Result<Exploration> explore(const Trace& trace, const Acknowledgements& receipts,

@@ -65,4 +65,14 @@ std::optional<Control> power_control(const std::string& store, const Settings& s
   return std::nullopt;
 }
 
+Settings small_scale(const std::string& store, const Settings& given) {
+  Settings settings = given;
+  if (store == "lode") settings.emplace("log_segment_bytes", "65536");
+  if (store == "raw-file") {
+    settings.emplace("segment_bytes", "65536");
+    settings.emplace("prepare_bytes", "65536");
+  }
+  return settings;
+}
+
 }  // namespace assay::qualify::power

@@ -13,4 +13,9 @@ namespace assay::qualify::power {
 [[nodiscard]] std::optional<Control> power_control(const std::string& store,
                                                    const Settings& settings);
 
+/// `given` with the sizes of a short history where nothing else was asked for: a store that
+/// prepares megabytes of log at each opening does the same calls with kilobytes, and a state costs
+/// a hundredth.
+[[nodiscard]] Settings small_scale(const std::string& store, const Settings& given);
+
 }  // namespace assay::qualify::power

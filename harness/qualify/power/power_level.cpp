@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -23,6 +24,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::uint64_t kTransactions = 48;  ///< of all writers together
 constexpr std::uint64_t kStates = 20'000;    ///< under `ordered`, when the budget is a time
 constexpr std::chrono::milliseconds kTime{60'000};
+constexpr std::uint64_t kRounds = 1'000;
 constexpr std::uint64_t kMemory = std::uint64_t{32} << 20;
 
 /// What part of the budget a profile gets, in percent; the rest is for crashes in recovery.
@@ -53,7 +55,7 @@ std::optional<DurabilityClass> proven_by(Loss worst) {
 class PowerLevel {
  public:
   PowerLevel(const CampaignPlan& plan, const std::atomic<bool>& stop, CampaignObserver& observer)
-      : plan_(plan), stop_(stop), observer_(observer), history_(plan.seed, plan.shape) {
+      : plan_(plan), stop_(stop), observer_(observer) {
     outcome_.level = Level::power_files;
     outcome_.profile = to_string(Profile::ordered);
     outcome_.coverage = nlohmann::json::object();
@@ -76,13 +78,27 @@ class PowerLevel {
     states_ = states->path();
     again_ = home->path() + "/recovery";
     std::filesystem::create_directory(again_);
-    aim(**driver, home->data());
-    auto recorded = record_store(life_);
-    if (!recorded) return refused(recorded.error());
-    recorded_ = std::move(*recorded);
-    note_recording();
-    for (const Share& share : kShares) ASSAY_TRY(look_under(share));
-    if (!stop_) ASSAY_TRY(look_into_recoveries());
+    life_.driver = *driver;
+    life_.options.durability = plan_.durability;
+    life_.options.settings = small_scale(plan_.store, plan_.settings);
+    life_.options.memory_bytes = kMemory;
+    life_.transactions = std::max<std::uint64_t>(kTransactions / plan_.shape.writers, 8);
+    // A short history has few states, a long one takes long to judge: many short ones.
+    for (round_ = 0; round_ < kRounds && !spent(); ++round_) {
+      history_.emplace(plan_.seed + round_, plan_.shape);
+      life_.history = &*history_;
+      life_.options.directory = fmt::format("{}/round-{}", home->path(), round_);
+      std::filesystem::create_directory(life_.options.directory);
+      auto recorded = record_store(life_);
+      if (!recorded) return refused(recorded.error());
+      recorded_ = std::move(*recorded);
+      std::filesystem::remove_all(life_.options.directory);
+      note_recording();
+      for (const Share& share : kShares) ASSAY_TRY(look_under(share));
+      if (round_ == 0 && !stop_) ASSAY_TRY(look_into_recoveries());
+    }
+    outcome_.coverage["histories"] = round_;
+    tell_profiles();
     outcome_.elapsed_s = std::chrono::duration<double>(Clock::now() - began_).count();
     outcome_.finished = !stop_;
     judge_all();
@@ -97,16 +113,6 @@ class PowerLevel {
     std::filesystem::remove(*made, ignored);
     return made->starts_with("/dev/shm/") ? fmt::format("/dev/shm/assay-states-{}", ::getuid())
                                           : plan_.root;
-  }
-
-  void aim(const Driver& driver, const std::string& directory) {
-    life_.driver = &driver;
-    life_.options.directory = directory;
-    life_.options.durability = plan_.durability;
-    life_.options.settings = plan_.settings;
-    life_.options.memory_bytes = kMemory;
-    life_.history = &history_;
-    life_.transactions = std::max<std::uint64_t>(kTransactions / plan_.shape.writers, 8);
   }
 
   /// What cannot be recorded is neither passed nor failed.
@@ -127,8 +133,10 @@ class PowerLevel {
     for (const Event& event : recorded_.trace.events) {
       stores += event.kind == RecordKind::page ? 1 : 0;
     }
-    outcome_.coverage["events"] = recorded_.trace.events.size();
-    outcome_.coverage["acknowledged_commits"] = recorded_.receipts.acknowledged_commits();
+    events_ += recorded_.trace.events.size();
+    commits_ += recorded_.receipts.acknowledged_commits();
+    outcome_.coverage["events"] = events_;
+    outcome_.coverage["acknowledged_commits"] = commits_;
     if (stores != 0) {
       outcome_.coverage["mapping"] =
           "what was stored to mappings is seen at other calls only: versions in between are not";
@@ -149,40 +157,85 @@ class PowerLevel {
     plan.pool.timeout = std::chrono::milliseconds(plan_.open_timeout_ms);
     plan.pool.check = check_of(life_);
     plan.stop = &stop_;
-    plan.states_max = plan_.budget.cases.value_or(kStates) * percent / 50;
-    if (plan_.budget.cases) plan.states_max = std::max<std::uint64_t>(plan.states_max / 2, 1);
+    plan.states_max = left_of(profile, percent);
     if (plan_.budget.time || !plan_.budget.cases) {
-      plan.time = plan_.budget.time.value_or(kTime) * percent / 100;
+      // Of the time that is left, so that a profile whose states are few leaves its time to others.
+      const auto all = plan_.budget.time.value_or(kTime);
+      plan.time = std::max(all - elapsed(), std::chrono::milliseconds(0)) * percent / 100;
     }
-    const double before = done_;
-    plan.on_progress = [this, percent, before, profile](std::uint64_t done, std::uint64_t of,
-                                                        Loss worst) {
-      const double part = static_cast<double>(done) / static_cast<double>(std::max(of, done + 1));
-      observer_.progress((before + part * percent) / 100.0,
-                         fmt::format("{}: {} of {} states, worst so far: {}", to_string(profile),
-                                     done, of, to_string(worst)));
+    plan.on_progress = [this, profile](std::uint64_t done, std::uint64_t of, Loss worst) {
+      observer_.progress(fraction(done),
+                         fmt::format("history {}, {}: {} of {} states, worst so far: {}",
+                                     round_ + 1, to_string(profile), done, of, to_string(worst)));
     };
     return plan;
   }
 
+  [[nodiscard]] std::chrono::milliseconds elapsed() const {
+    return std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - began_);
+  }
+
+  /// States that a profile may still look at.
+  [[nodiscard]] std::uint64_t left_of(Profile profile, unsigned percent) const {
+    const std::uint64_t all =
+        plan_.budget.cases ? *plan_.budget.cases * percent / 100 : kStates * percent / 50;
+    const auto found = results_.find(profile);
+    // A shard's own states are its part of what was chosen.
+    const std::uint64_t done = found == results_.end() ? 0 : found->second.mine * plan_.shard.count;
+    return all - std::min(all, done);
+  }
+
+  [[nodiscard]] double fraction(std::uint64_t running = 0) const {
+    double most = 0.0;
+    if (plan_.budget.cases) {
+      most = static_cast<double>(outcome_.cases + running) /
+             static_cast<double>(std::max<std::uint64_t>(*plan_.budget.cases, 1));
+    }
+    if (plan_.budget.time || !plan_.budget.cases) {
+      const auto all = plan_.budget.time.value_or(kTime);
+      most = std::max(most, static_cast<double>(elapsed().count()) /
+                                static_cast<double>(std::max<std::int64_t>(all.count(), 1)));
+    }
+    return std::min(most, 1.0);
+  }
+
+  [[nodiscard]] bool spent() const {
+    const bool late = (plan_.budget.time || !plan_.budget.cases) &&
+                      elapsed() >= plan_.budget.time.value_or(kTime) * 95 / 100;
+    const bool enough = left_of(Profile::ordered, kShares[0].percent) == 0;
+    // A failure is told with its first history: more would say nothing new.
+    return stop_ || late || enough || (round_ > 0 && failures() != 0);
+  }
+
+  [[nodiscard]] std::uint64_t failures() const {
+    const Exploration* const ordered = result_of(Profile::ordered);
+    return nested_failures_ + (ordered == nullptr ? 0 : ordered->failures);
+  }
+
   Status look_under(const Share& share) {
     if (stop_) return {};
-    observer_.level_begins(Level::power_files, std::string(to_string(share.profile)));
     const ExplorePlan plan = explore_plan(share.profile, share.percent);
+    if (plan.states_max == 0 || (plan.time && plan.time->count() == 0)) return {};
+    if (round_ == 0)
+      observer_.level_begins(Level::power_files, std::string(to_string(share.profile)));
     auto found = explore(recorded_.trace, recorded_.receipts, plan);
     if (!found) return std::unexpected(found.error());
-    done_ += share.percent;
     outcome_.cases += found->checked;
-    nlohmann::json json = to_json(*found);
-    json["passes"] = found->failures == 0;
-    json["worst"] = std::string(to_string(found->worst));
-    json["failures"] = found->failures;
-    outcome_.coverage["profiles"][std::string(to_string(share.profile))] = std::move(json);
     for (const Failure& failure : found->kept_failures) {
       ASSAY_TRY(keep_bundle(recorded_, plan, failure));
     }
-    results_.emplace_back(share.profile, std::move(*found));
+    add(results_[share.profile], *found);
     return {};
+  }
+
+  void tell_profiles() {
+    for (const auto& [profile, result] : results_) {
+      nlohmann::json json = to_json(result);
+      json["passes"] = result.failures == 0;
+      json["worst"] = std::string(to_string(result.worst));
+      json["failures"] = result.failures;
+      outcome_.coverage["profiles"][std::string(to_string(profile))] = std::move(json);
+    }
   }
 
   Status look_into_recoveries() {
@@ -218,9 +271,9 @@ class PowerLevel {
     bundle.store = plan_.store;
     bundle.version = life_.driver->version();
     bundle.durability = plan_.durability;
-    bundle.settings = plan_.settings;
+    bundle.settings = life_.options.settings;
     bundle.allowed = outcome_.allowed;
-    bundle.seed = plan_.seed;
+    bundle.seed = plan_.seed + round_;
     bundle.shape = plan_.shape;
     bundle.acknowledgements = small->known;
     bundle.judgement = small->judgement;
@@ -246,10 +299,8 @@ class PowerLevel {
   }
 
   [[nodiscard]] const Exploration* result_of(Profile profile) const {
-    for (const auto& [each, result] : results_) {
-      if (each == profile) return &result;
-    }
-    return nullptr;
+    const auto found = results_.find(profile);
+    return found == results_.end() ? nullptr : &found->second;
   }
 
   void judge_all() {
@@ -276,7 +327,7 @@ class PowerLevel {
       outcome_.coverage["weakest_profile_that_passes"] = std::string(to_string(*weakest));
     }
     if (!fails.empty()) outcome_.coverage["profiles_that_fail"] = fails;
-    const bool all_seen = ordered->checked == ordered->mine && !ordered->stopped;
+    const bool all_seen = ordered->checked == ordered->mine && !ordered->stopped && round_ > 1;
     if (outcome_.failures != 0) {
       outcome_.verdict = Verdict::fail;
       outcome_.reason =
@@ -303,17 +354,19 @@ class PowerLevel {
   const CampaignPlan& plan_;
   const std::atomic<bool>& stop_;
   CampaignObserver& observer_;
-  const History history_;
+  std::optional<History> history_;
   std::optional<Control> control_;
   LifeOfStore life_;
   RecordedLife recorded_;
   LevelOutcome outcome_;
-  std::vector<std::pair<Profile, Exploration>> results_;
+  std::map<Profile, Exploration> results_;
+  std::uint64_t round_ = 0;
+  std::uint64_t events_ = 0;
+  std::uint64_t commits_ = 0;
   std::uint64_t nested_failures_ = 0;
   Loss nested_worst_ = Loss::intact;
   std::string states_;
   std::string again_;
-  double done_ = 0.0;  ///< percent of the budget
   Clock::time_point began_ = Clock::now();
 };
 

@@ -1,6 +1,7 @@
 // Level F: power loss at file level, as a level of a campaign.
 //
-// A history is recorded once; its crash states are explored under all profiles, `ordered` first and
+// Short histories are recorded one after the other until the budget is spent; the crash states of
+// each are explored under all profiles, `ordered` first and
 // with half of the budget, for it is the one that verdicts rest on (ext4 with a journal, XFS). The
 // outcome names the profile with the fewest guarantees that passes; what each profile showed is in
 // its coverage. Then some recoveries are recorded and cut, too.
@@ -15,7 +16,7 @@
 namespace assay::qualify::power {
 
 /// Distinct states under `ordered` below which nothing is said, unless there are no more.
-inline constexpr std::uint64_t kLeastStates = 500;
+inline constexpr std::uint64_t kLeastStates = 300;
 /// States from which on a lossy control must have reached what it has to.
 inline constexpr std::uint64_t kStandardStates = 5'000;
 
