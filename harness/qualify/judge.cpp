@@ -83,6 +83,8 @@ class WriterJudge {
   /// A transaction that was rolled back is neither there nor missing.
   [[nodiscard]] bool counts(std::uint64_t index) const { return !rolled_back_[index]; }
   [[nodiscard]] bool present(std::uint64_t index) const { return present_[index]; }
+  /// A key shows it; what is present without that may as well be missing under later commits.
+  [[nodiscard]] bool shown(std::uint64_t index) const { return forced_by_[index].has_value(); }
   [[nodiscard]] const Receipt& receipt(std::uint64_t index) const { return known_.since[index]; }
   [[nodiscard]] std::uint64_t size() const { return known_.since.size(); }
   [[nodiscard]] std::string label(std::uint64_t index) const {
@@ -212,19 +214,24 @@ struct Missing {
   std::uint64_t index = 0;
 };
 
-/// A commit that is there although `missing`, acknowledged before it began, is not.
-std::string later_one(const std::vector<WriterJudge>& writers, const Missing& missing) {
+/// A commit of the same life that is there although `missing`, acknowledged before it began, is
+/// not.
+std::string later_one(const std::vector<WriterJudge>& writers, const Acknowledgements& known,
+                      const Missing& missing) {
   const std::uint64_t acknowledged = missing.writer->receipt(missing.index).acknowledged;
   for (const WriterJudge& writer : writers)
     for (std::uint64_t index = 0; index < writer.size(); ++index)
-      if (writer.counts(index) && writer.present(index) &&
-          writer.receipt(index).begun > acknowledged)
+      if (writer.counts(index) && writer.present(index) && writer.shown(index) &&
+          writer.receipt(index).begun > acknowledged &&
+          known.life_of(writer.receipt(index).begun) == known.life_of(acknowledged))
         return writer.label(index);
   return {};
 }
 
-void weigh(const std::vector<WriterJudge>& writers, std::uint64_t synced, Judgement& judgement) {
+void weigh(const std::vector<WriterJudge>& writers, const Acknowledgements& known,
+           Judgement& judgement) {
   std::vector<Missing> missing;
+  std::map<std::size_t, std::uint64_t> of_life;
   for (const WriterJudge& writer : writers) {
     for (std::uint64_t index = 0; index < writer.size(); ++index) {
       const Receipt& receipt = writer.receipt(index);
@@ -237,19 +244,22 @@ void weigh(const std::vector<WriterJudge>& writers, std::uint64_t synced, Judgem
       ++judgement.acknowledged;
       if (writer.present(index)) continue;
       missing.push_back({&writer, index});
-      if (receipt.acknowledged <= synced) ++judgement.lost_after_sync;
+      ++of_life[known.life_of(receipt.acknowledged)];
+      if (receipt.acknowledged <= known.synced) ++judgement.lost_after_sync;
     }
   }
   judgement.lost_acknowledged = missing.size();
   if (missing.empty()) return;
-  judgement.loss = missing.size() == 1 ? Loss::last : Loss::suffix;
+  judgement.loss = Loss::last;
+  for (const auto& [life, count] : of_life)
+    if (count > 1) judgement.loss = Loss::suffix;
   judgement.findings.push_back(
       {Kind::lost_commits,
        fmt::format("{} of {} acknowledged commits {} missing; the first is transaction {}",
                    missing.size(), judgement.acknowledged, missing.size() == 1 ? "is" : "are",
                    missing.front().writer->label(missing.front().index))});
   for (const Missing& one : missing) {
-    const std::string later = later_one(writers, one);
+    const std::string later = later_one(writers, known, one);
     if (later.empty()) continue;
     judgement.loss = Loss::hole;
     judgement.findings.push_back(
@@ -299,7 +309,7 @@ Judgement judge(const History& history, const Acknowledgements& acknowledgements
                               writer.findings().end());
     judgement.found.push_back(writer.baseline());
   }
-  weigh(writers, acknowledgements.synced, judgement);
+  weigh(writers, acknowledgements, judgement);
   if (torn) {
     judgement.loss = Loss::torn;
     judgement.found.clear();

@@ -133,6 +133,19 @@ TEST_F(Oracle, a_missing_commit_with_a_later_one_of_another_writer_is_a_hole) {
   EXPECT_TRUE(has(judgement, Finding::Kind::hole));
 }
 
+TEST_F(Oracle, a_suffix_that_an_earlier_crash_took_is_no_hole_of_a_later_life) {
+  acknowledge(20);
+  const std::uint64_t crash = place_;
+  acknowledge(2);
+  for (std::uint32_t writer = 0; writer < 2; ++writer) {
+    apply_up_to(writer, 10);
+    for (std::uint64_t number = 21; number <= 22; ++number) apply(writer, number);
+  }
+  EXPECT_EQ(judged().loss, Loss::hole) << texts(judged());
+  known_.crashes = {crash};
+  EXPECT_EQ(judged().loss, Loss::suffix) << texts(judged());
+}
+
 TEST_F(Oracle, a_missing_commit_in_the_midst_of_one_writer_is_a_hole) {
   acknowledge(30);
   apply_up_to(1, 30);

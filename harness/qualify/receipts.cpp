@@ -92,6 +92,7 @@ nlohmann::json to_json(const Acknowledgements& acknowledgements) {
   }
   return {{"writers", std::move(writers)},
           {"synced", acknowledgements.synced},
+          {"crashes", acknowledgements.crashes},
           {"created", acknowledgements.created}};
 }
 
@@ -99,6 +100,7 @@ Result<Acknowledgements> acknowledgements_from_json(const nlohmann::json& json) 
   Acknowledgements read;
   try {
     read.synced = json.at("synced");
+    read.crashes = json.value("crashes", std::vector<std::uint64_t>());
     read.created = json.at("created");
     for (const nlohmann::json& writer : json.at("writers")) {
       Acknowledgements::Writer one{.base = baseline_from_json(writer.at("base")), .since = {}};
@@ -111,6 +113,11 @@ Result<Acknowledgements> acknowledgements_from_json(const nlohmann::json& json) 
                 fmt::format("not a list of acknowledgements: {}", exception.what()));
   }
   return read;
+}
+
+std::size_t Acknowledgements::life_of(std::uint64_t place) const {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(crashes, [place](std::uint64_t crash) { return crash < place; }));
 }
 
 std::uint64_t Acknowledgements::acknowledged_commits() const {

@@ -58,6 +58,9 @@ struct Acknowledgements {
   std::vector<Writer> writers;
   /// What was acknowledged at or before this place was put beyond power loss by Store::sync().
   std::uint64_t synced = 0;
+  /// Places after which the worker was killed and another one went on without a check in between:
+  /// each crash may lose what its contract allows, so a hole is one within a life.
+  std::vector<std::uint64_t> crashes;
   /// A store was once open: from then on it must be there. Until then only its creation can fail.
   bool created = false;
 
@@ -66,6 +69,8 @@ struct Acknowledgements {
   /// What was known at `place`: later beginnings and acknowledgements have not happened.
   [[nodiscard]] Acknowledgements at(std::uint64_t place) const;
   [[nodiscard]] std::uint64_t acknowledged_commits() const;
+  /// Which life a place belongs to, from 0.
+  [[nodiscard]] std::size_t life_of(std::uint64_t place) const;
 };
 [[nodiscard]] nlohmann::json to_json(const Acknowledgements& acknowledgements);
 [[nodiscard]] Result<Acknowledgements> acknowledgements_from_json(const nlohmann::json& json);

@@ -158,13 +158,16 @@ Status KillServer::run_case(std::uint64_t number, const std::string& bundle,
 Status KillServer::run_round(const History& history, std::mt19937_64& random, bool keep_image,
                              Round& round) {
   const bool calls = can_stop_calls();
+  std::vector<std::uint64_t> crashes;
   for (std::uint32_t life = 0; life < 4; ++life) {
     const Aim aim = choose_aim(random, pace_, life, calls);
     const LifePlan plan = plan_for(aim, random, receipts_, history.shape().writers);
     ASSAY_TRY(run_life(history, aim, plan, random(), round));
+    crashes.push_back(receipts_.notes());
     if (!round.of_lives.empty() || random() % 3 != 0) break;
   }
   round.acknowledgements = receipts_.read();
+  round.acknowledgements.crashes = std::move(crashes);
   const Result<std::uint64_t> hash = directory_hash(data());
   if (!hash) return fail(hash.error());
   round.image_hash = *hash;
