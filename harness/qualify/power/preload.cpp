@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 
 #include <cstdlib>
 
@@ -16,10 +17,14 @@ namespace {
   const int file = std::atoi(given);
   struct stat status{};
   if (::fstat(file, &status) != 0) return;
-  void* const memory = ::mmap(nullptr, static_cast<std::size_t>(status.st_size),
-                              PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-  if (memory == MAP_FAILED) return;
-  auto& header = *static_cast<assay::qualify::power::LogHeader*>(memory);
+  // In a program that a recorded one started the filter is there before the handler: only the stub
+  // can make a shared mapping now.
+  if (!assay::qualify::power::detail::map_stub()) return;
+  const long memory = assay::qualify::power::detail::raw(
+      SYS_mmap, 0, static_cast<std::uint64_t>(status.st_size), PROT_READ | PROT_WRITE, MAP_SHARED,
+      static_cast<std::uint64_t>(file), 0);
+  if (memory < 0 && memory > -4096) return;
+  auto& header = *reinterpret_cast<assay::qualify::power::LogHeader*>(memory);
   if (header.magic != assay::qualify::power::kLogMagic) return;
   assay::qualify::power::start_recording(header);
 }

@@ -1,6 +1,7 @@
 #include "harness/qualify/power/recorder.h"
 
 #include <linux/futex.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -153,7 +154,9 @@ bool start_recording(LogHeader& log) {
     detail::refuse("the signal that the recorder needs cannot be taken");
     return false;
   }
-  const int code = detail::install_filter();
+  // A program that a recorded one started has its filter already: a second would cost twice.
+  const bool inherited = log.attached != 0 && ::prctl(PR_GET_SECCOMP, 0, 0, 0, 0) == 2;
+  const int code = inherited ? 0 : detail::install_filter();
   if (code != 0) {
     detail::refuse(code == EACCES || code == EPERM || code == EINVAL
                        ? "this system does not let a process filter its own system calls (seccomp)"

@@ -128,12 +128,15 @@ bool map_stub() {
                                             0x48, 0x89, 0xca, 0x4d, 0x89, 0xc2, 0x4d, 0x89, 0xc8,
                                             0x4c, 0x8b, 0x4c, 0x24, 0x08, 0x0f, 0x05, 0xc3};
   static_assert(kStubReturn - kStubAddress == sizeof kCode - 1);
+  static bool mapped = false;
+  if (mapped) return true;
   void* const wanted = reinterpret_cast<void*>(kStubAddress);
   void* const page = ::mmap(wanted, 4096, PROT_READ | PROT_WRITE,
                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
   if (page != wanted) return false;
   std::memcpy(page, kCode, sizeof kCode);
-  return ::mprotect(page, 4096, PROT_READ | PROT_EXEC) == 0;
+  mapped = ::mprotect(page, 4096, PROT_READ | PROT_EXEC) == 0;
+  return mapped;
 }
 
 int install_filter() {
