@@ -73,6 +73,10 @@ void note(const char* what);
 /// Appends a record; the lock is held. Returns its place. Does nothing once refused.
 std::uint64_t append(RecordHead head, const std::uint64_t* stack, const char* path_a,
                      const char* path_b, const void* data);
+/// The return addresses of a call made at `caller`, innermost first; as many as the log asks for
+/// and kStackMax at most. Returns how many.
+inline constexpr std::size_t kStackMax = 32;
+std::uint16_t take_stack(std::uint64_t caller, std::uint64_t* frames);
 void lock_log();
 void unlock_log();
 

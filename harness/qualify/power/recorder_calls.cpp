@@ -11,7 +11,6 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
-#include <unwind.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -22,8 +21,6 @@
 
 namespace assay::qualify::power::detail {
 namespace {
-
-constexpr std::size_t kStackMax = 32;
 
 std::uint64_t word(const void* pointer) {
   return reinterpret_cast<std::uint64_t>(pointer);
@@ -138,34 +135,6 @@ std::uint64_t inode_at(std::uint64_t folder, const char* path) {
   struct stat status{};
   const long result = raw(SYS_newfstatat, folder, word(path), word(&status), AT_SYMLINK_NOFOLLOW);
   return result == 0 ? status.st_ino : 0;
-}
-
-// ---- stacks ----
-
-struct Walk {
-  std::uint64_t* frames;
-  std::size_t count;
-  std::size_t limit;
-  std::uint64_t caller;
-  bool begun;
-};
-
-_Unwind_Reason_Code step(_Unwind_Context* context, void* raw_walk) {
-  auto& walk = *static_cast<Walk*>(raw_walk);
-  const std::uint64_t at = _Unwind_GetIP(context);
-  walk.begun = walk.begun || at == walk.caller;  // what is above is the handler itself
-  if (!walk.begun) return _URC_NO_REASON;
-  if (walk.count == walk.limit || at == 0) return _URC_END_OF_STACK;
-  walk.frames[walk.count++] = at;
-  return _URC_NO_REASON;
-}
-
-std::uint16_t take_stack(std::uint64_t caller, std::uint64_t* frames) {
-  const std::size_t limit = std::min<std::size_t>(log()->stacks, kStackMax);
-  if (limit == 0) return 0;
-  Walk walk{frames, 0, limit, caller, false};
-  _Unwind_Backtrace(step, &walk);
-  return static_cast<std::uint16_t>(walk.count);
 }
 
 // ---- writes ----
