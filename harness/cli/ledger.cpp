@@ -129,6 +129,7 @@ void add_ledger(CLI::App& app, Invocation& invocation) {
     };
   });
   const auto choose = [&](CLI::App* verb, auto run) {
+    verb->allow_extras(false);  // which it has from `ledger`, and would take any flag in silence
     if (verb->get_name() != "export") {
       verb->add_flag("--json", options->json, "print JSON");
     }

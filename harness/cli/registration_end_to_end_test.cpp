@@ -134,7 +134,8 @@ TEST_F(Registration, a_calibration_is_recorded_with_what_it_found) {
       " --set keys.count=200 --set phases.run.duration_ms=5"
       " --root bench --out cal");
   ASSERT_TRUE(done.status == 0 || done.status == 3) << done.err;
-  EXPECT_NE(done.out.find("of 6 A/A experiments"), std::string::npos) << done.out;
+  // Of six, but a loaded machine can make one void.
+  EXPECT_NE(done.out.find(" A/A experiments ("), std::string::npos) << done.out;
   const std::string text = read_file(directory_ / "cal" / "ledger.jsonl");
   EXPECT_NE(text.find("\"kind\":\"calibration\""), std::string::npos);
 }

@@ -70,7 +70,8 @@ bool owner_is_gone(const fs::path& directory) {
 }
 
 /// True for a directory with a name of ours whose maker is gone before it was marked, or while its
-/// removal had come behind the mark: then nothing is in it, and removing it can lose nothing.
+/// removal had come behind the mark: then nothing is in it, or the mark without a byte in it, and
+/// removing it can lose nothing.
 bool may_be_unfinished(const fs::path& directory) {
   const std::string name = directory.filename().string().substr(kPrefix.size());
   const std::size_t dash = name.find('-');
@@ -177,10 +178,15 @@ void remove_stale_trials(const std::string& root) {
     if (owner_is_gone(path) || may_be_unfinished(path)) stale.push_back(path);
   }
   for (const fs::path& path : stale) {
-    if (carries_our_mark(path))
+    if (carries_our_mark(path)) {
       remove_marked(path);
-    else
-      ::rmdir(path.c_str());  // refused when anything is in it
+      continue;
+    }
+    struct stat mark{};
+    const std::string mark_path = path / kMarkName;
+    if (::lstat(mark_path.c_str(), &mark) == 0 && S_ISREG(mark.st_mode) && mark.st_size == 0)
+      ::unlink(mark_path.c_str());
+    ::rmdir(path.c_str());  // refused when anything is in it
   }
 }
 

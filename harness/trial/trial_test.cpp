@@ -540,8 +540,16 @@ TEST_F(Trial, leaves_foreign_directories_alone_and_removes_stale_ones) {
   // Of a maker that was killed before it came to the mark; one whose maker lives; not such a name.
   for (const char* empty : {"/assay-trial-999999999-0", "/assay-trial-1-3", "/assay-trial-mine"})
     fs::create_directory(bench + empty);
+  // Of makers that were killed when the mark was made and not yet written; one of them has more.
+  put(bench + "/assay-trial-999999999-1/assay-trial.mark", "");
+  put(bench + "/assay-trial-999999999-2/assay-trial.mark", "");
+  put(bench + "/assay-trial-999999999-2/precious", "x");
+  put(bench + "/assay-trial-1-4/assay-trial.mark", "");
   remove_stale_trials(bench);
   EXPECT_FALSE(fs::exists(bench + "/assay-trial-999999999-0"));
+  EXPECT_FALSE(fs::exists(bench + "/assay-trial-999999999-1"));
+  EXPECT_TRUE(fs::exists(bench + "/assay-trial-999999999-2/precious"));
+  EXPECT_TRUE(fs::exists(bench + "/assay-trial-1-4/assay-trial.mark")) << "its maker lives";
   EXPECT_TRUE(fs::exists(bench + "/assay-trial-1-3"));
   EXPECT_TRUE(fs::exists(bench + "/assay-trial-mine"));
   EXPECT_TRUE(fs::exists(bench + "/assay-trial-1-0/data/precious"));
