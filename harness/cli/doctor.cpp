@@ -19,6 +19,8 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "harness/cli/experiment_place.h"
+#include "harness/cli/experiment_run.h"
 #include "harness/cli/terminal_width.h"
 #include "harness/cli/verb.h"
 #include "harness/doctor/checks.h"
@@ -32,6 +34,7 @@ using doctor::State;
 
 struct Flags {
   std::string root;
+  std::string plan;  ///< an experiment, whose demands and root are taken
   std::vector<std::string> demanded;
   std::uint64_t watch_ms = 400;
   bool as_json = false;
@@ -39,23 +42,26 @@ struct Flags {
   std::vector<std::string> command;
 };
 
-Status check_demands(const std::vector<std::string>& demanded) {
-  const std::vector<std::string> ids = doctor::check_ids();
-  for (const std::string& id : demanded) {
-    if (std::ranges::find(ids, id) != ids.end()) continue;
-    const std::string near = nearest_name(id, ids);
-    const std::string valid = fmt::format("valid: {}", fmt::join(ids, ", "));
-    return fail(
-        Error(ErrorKind::bad_input, fmt::format("the doctor does not look at \"{}\"", id))
-            .hint(near.empty() ? valid : fmt::format("did you mean \"{}\"? {}", near, valid)));
-  }
+/// What `assay run` of that experiment would look at: the plan's demands and its root, beside those
+/// given here.
+Status take_plan(Flags& flags) {
+  const auto file = experiment_file(flags.plan);
+  if (!file) return fail(file.error());
+  const auto plan = load_plan(*file, plan_environment());
+  if (!plan) return fail(plan.error());
+  for (const std::string& id : plan->machine_demands) flags.demanded.push_back(id);
+  if (flags.root.empty()) flags.root = benchmark_root(*plan);
+  fmt::print(stderr, "doctor: the plan {} demands {}\n", printable(plan->name),
+             plan->machine_demands.empty()
+                 ? std::string("nothing of the machine")
+                 : fmt::format("{}", fmt::join(plan->machine_demands, ", ")));
   return {};
 }
 
 std::string mark_of(const Finding& finding) {
   if (finding.state == State::fine) return "fine   ";
-  if (finding.state == State::unknown) return "unknown";
-  return finding.demanded ? "REFUSED" : "differs";
+  if (finding.demanded) return "REFUSED";
+  return finding.state == State::unknown ? "unknown" : "differs";
 }
 
 /// `text` after `indent` blanks, broken at blanks so that no line is wider than the terminal.
@@ -77,8 +83,9 @@ void print_findings(const std::vector<Finding>& findings) {
   constexpr std::size_t kIndent = 9;
   const std::size_t width = std::max<std::size_t>(terminal_columns(), 60);
   for (const Finding& finding : findings) {
-    fmt::print("{}  {}: {}{}\n", mark_of(finding), finding.title, printable(finding.found),
-               finding.state == State::fine ? "" : fmt::format("  (wanted: {})", finding.wanted));
+    fmt::print("{}  {}: {}{}{}\n", mark_of(finding), finding.title, printable(finding.found),
+               finding.state == State::fine ? "" : fmt::format("  (wanted: {})", finding.wanted),
+               finding.demanded ? "  [demanded]" : "");
     if (finding.state != State::differs) continue;
     print_wrapped(finding.why, kIndent, width);
     print_wrapped("-> " + finding.how, kIndent, width);
@@ -139,7 +146,7 @@ void wait_for_the_end() {
   ::sigwait(&awaited, &signal);
 }
 
-Result<ExitStatus> apply(const Flags& flags, const std::vector<Finding>& findings) {
+Result<ExitStatus> hold_settings(const Flags& flags, const std::vector<Finding>& findings) {
   std::vector<doctor::Remedy> remedies;
   for (const Finding& finding : findings) {
     remedies.insert(remedies.end(), finding.remedies.begin(), finding.remedies.end());
@@ -164,8 +171,10 @@ Result<ExitStatus> apply(const Flags& flags, const std::vector<Finding>& finding
   return static_cast<ExitStatus>(status);
 }
 
-Result<ExitStatus> examine(const Flags& flags) {
-  ASSAY_TRY(check_demands(flags.demanded));
+Result<ExitStatus> examine(const Flags& given) {
+  Flags flags = given;
+  if (!flags.plan.empty()) ASSAY_TRY(take_plan(flags));
+  if (const auto error = doctor::unknown_id(flags.demanded)) return fail(*error);
   if (!flags.command.empty() && !flags.apply) {
     return fail(Error(ErrorKind::bad_input, "a command is run only with --apply"));
   }
@@ -178,11 +187,11 @@ Result<ExitStatus> examine(const Flags& flags) {
     fmt::print(stderr, "doctor: left by a run that was killed: {}\n", line);
   }
   doctor::Options options;
-  options.benchmark_root = flags.root;
+  options.benchmark_root = flags.root.empty() ? "/var/tmp" : flags.root;
   options.watch = std::chrono::milliseconds(flags.watch_ms);
   options.demanded = flags.demanded;
   const std::vector<Finding> findings = doctor::examine(options);
-  if (flags.apply) return apply(flags, findings);
+  if (flags.apply) return hold_settings(flags, findings);
   if (flags.as_json) {
     fmt::print("{}\n", doctor::to_json(findings).dump(2, ' ', false,
                                                       nlohmann::json::error_handler_t::replace));
@@ -199,8 +208,10 @@ void add_doctor(CLI::App& app, Invocation& invocation) {
   CLI::App* const verb = app.add_subcommand(
       "doctor", "What about this machine disturbs a measurement, and how to set it");
   verb->add_option("--root", flags->root,
-                   "the directory whose file system and device are looked at")
-      ->default_val("/var/tmp");
+                   "the directory whose file system and device are looked at (the plan's, else "
+                   "/var/tmp)");
+  verb->add_option("--plan", flags->plan,
+                   "an experiment: shows what it demands, status 7 where that is not so");
   verb->add_option("--demand", flags->demanded,
                    "items that must be as wanted, else the status is 7 (comma separated)")
       ->delimiter(',');

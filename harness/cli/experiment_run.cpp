@@ -21,22 +21,6 @@
 namespace assay::cli {
 namespace {
 
-ExitStatus status_of(RunEnd end) {
-  switch (end) {
-    case RunEnd::judged:
-      return ExitStatus::done;
-    case RunEnd::void_experiment:
-      return ExitStatus::void_experiment;
-    case RunEnd::disqualified:
-      return ExitStatus::wrong_contents;
-    case RunEnd::rejected:
-      return ExitStatus::rejected;
-    case RunEnd::regression:
-      return ExitStatus::regression;
-  }
-  return ExitStatus::internal_error;
-}
-
 /// The plan record's provenance, which Google Benchmark's context is made from.
 nlohmann::json provenance_of(const RunOutcome& outcome) {
   const auto contents = read_ledger(outcome.ledger_path);
@@ -125,26 +109,46 @@ void add_output_flags(CLI::App& verb, OutputOptions& options) {
                   "also write the values in Google Benchmark's JSON format to this file");
 }
 
-Result<ExitStatus> run_and_show(const Plan& plan, RunRequest request,
-                                const OutputOptions& options) {
+ExitStatus status_of(RunEnd end) {
+  switch (end) {
+    case RunEnd::judged:
+      return ExitStatus::done;
+    case RunEnd::void_experiment:
+      return ExitStatus::void_experiment;
+    case RunEnd::disqualified:
+      return ExitStatus::wrong_contents;
+    case RunEnd::rejected:
+      return ExitStatus::rejected;
+    case RunEnd::regression:
+      return ExitStatus::regression;
+  }
+  return ExitStatus::internal_error;
+}
+
+Result<RunOutcome> run_plan(const Plan& plan, RunRequest request, const OutputOptions& options) {
   request.out = options.out;
   request.fresh = options.fresh;
   ASSAY_TRY(check_output(options));
-  Result<RunOutcome> outcome = fail(ErrorKind::internal, "the run did not begin");
-  {
-    const StopOnSignal stop;
-    ProgressLine progress = ProgressLine::standard_error();
-    outcome =
-        run_experiment(plan, request, RunServices::real(command_line()), stop.flag(), progress);
-  }
+  const StopOnSignal stop;
+  ProgressLine progress = ProgressLine::standard_error();
+  return run_experiment(plan, request, RunServices::real(command_line()), stop.flag(), progress);
+}
+
+void show_outcome(const RunOutcome& outcome, const OutputOptions& options) {
+  const Status shown = show(outcome, options);
+  if (shown) return;
+  const std::string told =
+      fmt::format("assay: the verdict is recorded, but its report failed: {}\n",
+                  printable(shown.error().message()));
+  std::fputs(told.c_str(), stderr);
+}
+
+Result<ExitStatus> run_and_show(const Plan& plan, RunRequest request,
+                                const OutputOptions& options) {
+  const auto outcome = run_plan(plan, std::move(request), options);
   if (!outcome) return fail(outcome.error());
   if (options.json) fmt::print("{}\n", outcome->verdict.dump(2));
-  if (const Status shown = show(*outcome, options); !shown) {
-    const std::string told =
-        fmt::format("assay: the verdict is recorded, but its report failed: {}\n",
-                    printable(shown.error().message()));
-    std::fputs(told.c_str(), stderr);
-  }
+  show_outcome(*outcome, options);
   if (!options.json) fmt::print("ledger  {}\n", outcome->ledger_path);
   // Last: a file that cannot be written must not hide the verdict.
   if (!options.google_benchmark_json.empty()) {

@@ -52,6 +52,8 @@ int run_command(int argc, char** argv) {
   cli::add_plan(app, invocation);
   cli::add_run(app, invocation);
   cli::add_accept(app, invocation);
+  cli::add_reproduce(app, invocation);
+  cli::add_gate(app, invocation);
   cli::add_calibrate(app, invocation);
   cli::add_compare(app, invocation);
   cli::add_qualify(app, invocation);

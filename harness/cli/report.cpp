@@ -6,9 +6,11 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "harness/cli/ledger_verb.h"
 #include "harness/cli/terminal_width.h"
 #include "harness/cli/verb.h"
 #include "harness/ledger/durable_file.h"
+#include "harness/report/index.h"
 #include "harness/report/json.h"
 #include "harness/report/model.h"
 #include "harness/report/terminal.h"
@@ -23,6 +25,7 @@ struct ReportOptions {
   std::string out;
   std::string format = "terminal";
   bool json = false;
+  bool all = false;
 };
 
 /// One line of JSON: what was written, and what was left out.
@@ -60,7 +63,30 @@ Result<ExitStatus> put_page(const ReportOptions& options, const report::ReportMo
   return ExitStatus::done;
 }
 
+/// One page over every ledger that is meant: a name, or all that are here.
+Result<ExitStatus> put_index(const ReportOptions& options) {
+  std::vector<std::string> names;
+  if (!options.ledger.empty()) names.push_back(options.ledger);
+  const auto ledgers = find_ledgers(names);
+  if (!ledgers) return fail(ledgers.error());
+  const auto written = report::write_index(*ledgers, options.out.empty() ? "." : options.out);
+  if (!written) return fail(written.error());
+  if (options.json) {
+    print_written({written->html}, written->notes);
+    return ExitStatus::done;
+  }
+  fmt::print("{}\n{} results, {} with a report beside them\n", written->html, written->results,
+             written->linked);
+  for (const std::string& note : written->notes) fmt::print("left out: {}\n", printable(note));
+  return ExitStatus::done;
+}
+
 Result<ExitStatus> show(const ReportOptions& options) {
+  if (options.all) return put_index(options);
+  if (options.ledger.empty()) {
+    return fail(Error(ErrorKind::bad_input, "a ledger is missing")
+                    .hint("name one, or --all writes a page over all of them"));
+  }
   const Result<std::string> path = report::find_ledger(options.ledger);
   if (!path) return fail(path.error());
   const Result<report::ReportModel> model = report::load_report(*path, options.result);
@@ -78,8 +104,11 @@ void add_report(CLI::App& app, Invocation& invocation) {
   auto options = std::make_shared<ReportOptions>();
   CLI::App* verb = app.add_subcommand("report", "Show a recorded result");
   verb->add_option("ledger", options->ledger,
-                   "a ledger.jsonl, its directory, or the name of an experiment")
-      ->required();
+                   "a ledger.jsonl, its directory, or the name of an experiment");
+  verb->add_flag(
+      "--all", options->all,
+      "write index.html, one page over the results of all ledgers here (or below LEDGER), "
+      "into --out or here");
   verb->add_option("--format", options->format,
                    "terminal, markdown, html or json; markdown and html write report.md, "
                    "report.html and plots/")

@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "harness/doctor/looks.h"
@@ -59,6 +60,27 @@ std::vector<std::string> check_ids() {
   std::vector<std::string> ids;
   for (const Check& check : kChecks) ids.emplace_back(check.id);
   return ids;
+}
+
+std::optional<Error> unknown_id(const std::vector<std::string>& ids) {
+  const std::vector<std::string> valid = check_ids();
+  for (const std::string& id : ids) {
+    if (std::ranges::find(valid, id) != valid.end()) continue;
+    const std::string near = nearest_name(id, valid);
+    const std::string all = fmt::format("valid: {}", fmt::join(valid, ", "));
+    Error error(ErrorKind::bad_input, fmt::format("the doctor does not look at \"{}\"", id));
+    error.hint(near.empty() ? all : fmt::format("did you mean \"{}\"? {}", near, all));
+    return error;
+  }
+  return std::nullopt;
+}
+
+bool needs_watching(std::string_view id) {
+  return id == "foreign_cpu" || id == "background_writers";
+}
+
+bool moves_while_measuring(std::string_view id) {
+  return id == "load" || needs_watching(id);
 }
 
 std::vector<Finding> examine(const Options& options) {

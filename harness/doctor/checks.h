@@ -6,10 +6,13 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include <nlohmann/json_fwd.hpp>
+
+#include "adapters/result.h"
 
 namespace assay::doctor {
 
@@ -48,6 +51,13 @@ struct Options {
 
 /// Ids of all items, in the order in which they are shown.
 [[nodiscard]] std::vector<std::string> check_ids();
+/// The error of the first of `ids` that is none, with the nearest one; nothing when all are.
+[[nodiscard]] std::optional<Error> unknown_id(const std::vector<std::string>& ids);
+/// True for an item that measuring itself moves (load, CPUs and writers of others): it tells about
+/// the machine before a run, and nothing in the middle of one.
+[[nodiscard]] bool moves_while_measuring(std::string_view id);
+/// True for an item that is `unknown` unless it is watched for a while.
+[[nodiscard]] bool needs_watching(std::string_view id);
 /// Every item. Takes as long as `watch`.
 [[nodiscard]] std::vector<Finding> examine(const Options& options);
 /// Items that a plan demands and that are not `fine`.

@@ -118,6 +118,8 @@ struct Plan {
   /// trials of an arm (random), or of the ratio within a block or set. 0 = none is declared.
   double cv_percent = 0.0;
   WindowPlan windows;
+  /// Items of the doctor that must be as wanted before a run and stay so; in the doctor's order.
+  std::vector<std::string> machine_demands;
   std::vector<std::string> notes;  ///< what was left out and why; no part of the identity
 
   [[nodiscard]] const Arm* find_arm(std::string_view arm_name) const;

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "harness/doctor/checks.h"
 #include "harness/experiment/plan_spelling.h"
 
 namespace assay {
@@ -155,6 +156,19 @@ void read_windows(TomlTable& root, Plan& plan) {
   }
 }
 
+/// In the doctor's order and once each, so that two spellings of one plan are one plan.
+void read_demands(TomlTable& root, Plan& plan) {
+  const std::vector<std::string> given = root.texts("machine_demands");
+  if (const auto error = doctor::unknown_id(given)) {
+    root.reject("machine_demands", error->what(), error->hint_text());
+  }
+  for (const std::string& id : doctor::check_ids()) {
+    if (std::find(given.begin(), given.end(), id) != given.end()) {
+      plan.machine_demands.push_back(id);
+    }
+  }
+}
+
 }  // namespace
 
 Declaration read_declaration(TomlTable& root) {
@@ -194,6 +208,7 @@ Declaration read_declaration(TomlTable& root) {
   plan.steal_share_max = root.number("steal_share_max", plan.steal_share_max, 0.0, 1.0);
   plan.effect_percent = root.number("effect_percent", 10.0, 0.01, 10'000.0);
   plan.cv_percent = root.number("cv_percent", 0.0, 0.0, 1'000.0);
+  read_demands(root, plan);
   read_windows(root, plan);
   read_aggregation(root, plan);
   read_control(root, declaration);

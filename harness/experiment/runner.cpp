@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "harness/experiment/baseline.h"
+#include "harness/experiment/machine_demands.h"
 #include "harness/experiment/power_forecast.h"
 #include "harness/experiment/qualification.h"
 #include "harness/experiment/registration.h"
@@ -78,7 +79,8 @@ class Run {
   std::string registration_;  ///< hash of its record
   std::string why_new_;       ///< what differs from the result that is not gone on with
   std::optional<Baseline> baseline_;
-  nlohmann::json power_;  ///< what the trials are expected to see, before they run
+  nlohmann::json machine_;  ///< what was found of what the plan demands of it
+  nlohmann::json power_;    ///< what the trials are expected to see, before they run
   std::vector<TimedBatchChoice> timed_batches_;  ///< the same for every arm and trial
   std::vector<std::string> warnings_;
   std::vector<std::string> void_reasons_;
@@ -91,6 +93,9 @@ Status Run::prepare() {
   if (services_.conditions) provenance_["conditions"] = services_.conditions(plan_);
   stream_digest_ = services_.stream_digest(plan_.workload, plan_.seed);
   ASSAY_TRY(prepare_root(root_));  // before any trace of the run is made
+  auto machine = check_machine(plan_, services_, observer_);
+  if (!machine) return fail(machine.error());
+  machine_ = std::move(*machine);
   services_.remove_stale_trials(root_);
   const RunIdentity identity = identity_of(digest_, provenance_);
   const auto ledger_path = choose_ledger(plan_, request_, identity);
@@ -209,6 +214,7 @@ Status Run::begin_result(const LedgerRecord* resumed) {
                          {"power", power_},
                          {"stream_digest", stream_digest_}};
   if (request_.registered) body["registration"] = registration_;
+  if (!plan_.machine_demands.empty()) body["machine_demands"] = machine_;
   if (!why_new_.empty()) body["new_because"] = why_new_;
   if (baseline_) {
     body["baseline"] = {{"record", baseline_->record}, {"result", baseline_->result}};
@@ -361,12 +367,14 @@ Status Run::run_single(const Turn& turn) {
     const std::uint64_t attempt = state_->attempts(arm.name, turn.round);
     const TrialRequest trial = request_for(arm, turn.round, 0);
     observer_.trial_begins(arm.name, 1);
+    const std::string before = machine_now(plan_, services_);
     auto raw = services_.run_trial(
         trial, stop_, [this](const Progress& progress) { observer_.trial_progress(progress); });
     if (!raw) {
       Error error = raw.error();
       return fail(error.in("arm " + arm.name));
     }
+    void_disturbed(before, machine_now(plan_, services_), {&*raw});
     const auto kept = record(std::move(*raw), trial, turn.round, attempt);
     if (!kept) return fail(kept.error());
     const TrialEntry& entry = state_->trials().back();
@@ -390,6 +398,7 @@ Status Run::run_set(std::uint64_t round) {
     WindowPlan windows = plan_.windows;
     windows.seed = order.next();
     observer_.trial_begins(fmt::format("set {}", round + 1), trials.size());
+    const std::string before = machine_now(plan_, services_);
     auto raws = services_.run_window_set(trials, windows, stop_, [this](const Progress& progress) {
       observer_.trial_progress(progress);
     });
@@ -400,6 +409,9 @@ Status Run::run_set(std::uint64_t round) {
     if (raws->size() != trials.size()) {
       return fail(ErrorKind::internal, "a set gave another number of records than it had arms");
     }
+    std::vector<nlohmann::json*> all;
+    for (nlohmann::json& raw : *raws) all.push_back(&raw);
+    void_disturbed(before, machine_now(plan_, services_), std::move(all));
     void_whole_set(*raws, trials);
     std::string status = "ok";
     std::string reason;

@@ -16,6 +16,7 @@
 #include <nlohmann/json.hpp>
 
 #include "adapters/result.h"
+#include "harness/doctor/checks.h"
 #include "harness/experiment/plan.h"
 #include "harness/experiment/progress.h"
 #include "harness/trial/timed_batch.h"
@@ -46,6 +47,9 @@ struct RunServices {
   /// settings), whether caches can be dropped, whether memory is held to the budget. Recorded as
   /// "conditions" of the provenance. Empty function: nothing else.
   std::function<nlohmann::json(const Plan&)> conditions;
+  /// The machine as the doctor sees it, for plans that demand something of it. `watching`: what
+  /// others do is watched for a while as well. Empty function: nothing is looked at.
+  std::function<std::vector<doctor::Finding>(const Plan&, bool watching)> look_at_machine;
   [[nodiscard]] static RunServices real(std::vector<std::string> command_line);
 };
 

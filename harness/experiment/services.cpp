@@ -66,6 +66,15 @@ RunServices RunServices::real(std::vector<std::string> command_line) {
     for (const Arm& arm : plan.arms) found["arms"][arm.name] = arm_conditions(arm);
     return found;
   };
+  services.look_at_machine = [](const Plan& plan, bool watching) {
+    doctor::Options options;
+    options.benchmark_root = benchmark_root(plan);
+    options.demanded = plan.machine_demands;
+    const bool worth_it = std::any_of(options.demanded.begin(), options.demanded.end(),
+                                      [](const auto& id) { return doctor::needs_watching(id); });
+    if (!watching || !worth_it) options.watch = std::chrono::milliseconds(0);
+    return doctor::examine(options);
+  };
   services.choose_timed_batches = assay::choose_timed_batches;
   services.stream_digest = [](const Workload& workload, std::uint64_t seed) {
     return assay::stream_digest(workload, seed);

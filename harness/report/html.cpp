@@ -42,21 +42,6 @@ std::string table_html(const Table& table) {
   return out + "</tbody></table></div>\n";
 }
 
-std::string list(const std::vector<Statement>& statements) {
-  static constexpr const char* kClasses[] = {"better", "worse", "same", "open", "bad"};
-  std::string out = "<ul class=\"statements\">\n";
-  for (const Statement& statement : statements) {
-    out += fmt::format("<li class=\"{}\"><span class=\"mark\">{}</span><b>{}</b>",
-                       kClasses[static_cast<std::size_t>(statement.tone)],
-                       html_escaped(statement.mark), html_escaped(statement.sentence));
-    if (!statement.detail.empty()) {
-      out += fmt::format("<small>{}</small>", html_escaped(statement.detail));
-    }
-    out += "</li>\n";
-  }
-  return out + "</ul>\n";
-}
-
 std::string pairs(const std::vector<std::pair<std::string, std::string>>& rows) {
   std::string out = "<div class=\"scroll\"><table class=\"pairs\"><tbody>\n";
   for (const auto& [name, value] : rows) {
@@ -157,6 +142,21 @@ std::string html_escaped(const std::string& text) {
   return out;
 }
 
+std::string statements_html(const std::vector<Statement>& statements) {
+  static constexpr const char* kClasses[] = {"better", "worse", "same", "open", "bad"};
+  std::string out = "<ul class=\"statements\">\n";
+  for (const Statement& statement : statements) {
+    out += fmt::format("<li class=\"{}\"><span class=\"mark\">{}</span><b>{}</b>",
+                       kClasses[static_cast<std::size_t>(statement.tone)],
+                       html_escaped(statement.mark), html_escaped(statement.sentence));
+    if (!statement.detail.empty()) {
+      out += fmt::format("<small>{}</small>", html_escaped(statement.detail));
+    }
+    out += "</li>\n";
+  }
+  return out + "</ul>\n";
+}
+
 std::string inline_svg(const std::string& svg, const std::string& prefix,
                        const std::string& label) {
   const std::size_t begin = svg.find("<svg");
@@ -189,14 +189,15 @@ std::string html_report(const ReportModel& model, const std::vector<Picture>& pi
       registered ? " registered" : "", html_escaped(content.stamp), html_escaped(content.title),
       html_escaped(content.question), html_escaped(content.headline));
   out += table_html(part_of(content.table, false)) + table_html(part_of(content.table, true));
-  if (!content.comparisons.empty()) out += "<h2>Comparisons</h2>\n" + list(content.comparisons);
-  out += "<h2>Checks</h2>\n" + list(content.checks);
+  if (!content.comparisons.empty())
+    out += "<h2>Comparisons</h2>\n" + statements_html(content.comparisons);
+  out += "<h2>Checks</h2>\n" + statements_html(content.checks);
   if (!content.warnings.empty()) {
     std::vector<Statement> warnings;
     for (const std::string& warning : content.warnings) {
       warnings.push_back({Tone::bad, "!", warning, ""});
     }
-    out += "<h2>Warnings</h2>\n" + list(warnings);
+    out += "<h2>Warnings</h2>\n" + statements_html(warnings);
   }
   out += pictures_html(model, pictures, notes);
   out += "<h2>Record</h2>\n" + pairs(content.facts);

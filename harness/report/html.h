@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/report/content.h"
 #include "harness/report/picture.h"
 
 namespace assay::report {
@@ -11,6 +12,9 @@ namespace assay::report {
 [[nodiscard]] std::string html_report(const ReportModel& model,
                                       const std::vector<Picture>& pictures,
                                       const std::vector<std::string>& notes);
+
+/// A list of sentences, each with the mark and colour of its tone and all of one size.
+[[nodiscard]] std::string statements_html(const std::vector<Statement>& statements);
 
 /// Text that is safe as content and in a quoted attribute.
 [[nodiscard]] std::string html_escaped(const std::string& text);
