@@ -18,10 +18,13 @@ constexpr std::string_view kName = "lode";
 constexpr std::uint64_t kMaxKeyBytes = 1024;
 constexpr std::uint64_t kMaxValueBytes = std::uint64_t{1} << 30;
 constexpr std::uint64_t kMost = std::uint64_t{1} << 42;
+constexpr std::uint64_t kLeastArenaBytes = std::uint64_t{1} << 20;
 
 Error lode_error(std::string_view what, const lode::Error& error, const std::string& where) {
   ErrorKind kind = ErrorKind::store;
-  if (error.kind == lode::ErrorKind::no_space) kind = ErrorKind::environment;
+  if (error.kind == lode::ErrorKind::no_space || error.kind == lode::ErrorKind::arena_full) {
+    kind = ErrorKind::environment;
+  }
   if (error.kind == lode::ErrorKind::unsupported) kind = ErrorKind::unsupported;
   Error out(kind, fmt::format("lode: {}: {}: {}", what, lode::to_string(error.kind), error.what));
   out.at(where);
@@ -41,6 +44,23 @@ lode::Durability durability_of(const std::string& name) {
   if (name == "buffered") return lode::Durability::buffered;
   if (name == "volatile") return lode::Durability::volatile_;
   return lode::Durability::sync;
+}
+
+lode::Admission admission_of(const std::string& name) {
+  if (name == "unreserved") return lode::Admission::unreserved;
+  return name == "recount" ? lode::Admission::recount : lode::Admission::weighted;
+}
+
+std::string_view admission_name(lode::Admission admission) {
+  switch (admission) {
+    case lode::Admission::unreserved:
+      return "unreserved";
+    case lode::Admission::recount:
+      return "recount";
+    case lode::Admission::weighted:
+      return "weighted";
+  }
+  return "unknown";
 }
 
 std::string_view durability_name(lode::Durability durability) {
@@ -100,6 +120,15 @@ Result<Plan> plan_of(const Settings& settings, const OpenOptions& given) {
       count({"window_operations", {.least = 1, .most = 1U << 30, .automatic = 200}});
   if (!operations) return std::unexpected(operations.error());
 
+  const Result<std::uint64_t> bound = count({"max_bytes", {.least = 0, .most = kMost}});
+  if (!bound) return std::unexpected(bound.error());
+  if (*bound != 0 && *bound < kLeastArenaBytes) {
+    return fail(Error(ErrorKind::bad_input,
+                      fmt::format("lode: setting \"max_bytes\": {} is neither 0 (no bound) nor at "
+                                  "least {}",
+                                  *bound, kLeastArenaBytes)));
+  }
+
   plan.durability = durability_of(settings.at("durability"));
   lode::Options& options = plan.options;
   options.create = given.create;
@@ -116,6 +145,8 @@ Result<Plan> plan_of(const Settings& settings, const OpenOptions& given) {
   options.level_ratio = static_cast<unsigned>(*ratio);
   options.window_delay = std::chrono::milliseconds(*delay);
   options.window_operations = *operations;
+  options.max_bytes = *bound;
+  options.admission = admission_of(settings.at("admission"));
   return plan;
 }
 
@@ -299,6 +330,8 @@ Result<Settings> LodeStore::effective_settings() {
   settings["level_ratio"] = std::to_string(options.level_ratio);
   settings["window_ms"] = std::to_string(options.window_delay.count());
   settings["window_operations"] = std::to_string(options.window_operations);
+  settings["max_bytes"] = std::to_string(options.max_bytes);
+  settings["admission"] = admission_name(options.admission);
   return settings;
 }
 
@@ -374,6 +407,19 @@ class LodeDriver final : public Driver {
          "auto: 200 operations not yet durable in window mode",
          source,
          {}},
+        {"max_bytes",
+         "0",
+         "bound of the data file, its log aside; 0 = none, else at least 1 MiB; a commit beyond it "
+         "is refused",
+         source,
+         {}},
+        {"admission",
+         "weighted",
+         "what a commit below max_bytes leaves free: weighted and recount what flushing and "
+         "merging "
+         "all of it takes, by kept sums or counted at each commit; unreserved nothing",
+         source,
+         {"unreserved", "recount", "weighted"}},
     };
   }
 

@@ -31,6 +31,8 @@ TEST(SettingsCheck, names_store_setting_value_and_range_of_a_bad_number) {
                  {"sqlite", "cache_kib", "\"abc\"", "from 1 to"});
   expect_refusal("raw-file", {{"segment_bytes", "1"}}, 1, {"segment_bytes", "from 65536 to"});
   expect_refusal("lode", {{"level_ratio", "1"}}, 1, {"level_ratio", "from 2 to 64"});
+  expect_refusal("lode", {{"max_bytes", "4096"}}, 1, {"max_bytes", "4096", "1048576"});
+  expect_refusal("lode", {{"admission", "wheighted"}}, 1, {"admission", "weighted"});
   expect_refusal("rocksdb", {{"max_background_jobs", "18446744073709551616"}}, 1,
                  {"max_background_jobs", "from 1 to 256"});
 }

@@ -23,12 +23,15 @@ void WriteBatch::put(std::string_view key, std::string_view value) {
   longest_key_ = std::max(longest_key_, key.size());
   shortest_key_ = std::min(shortest_key_, key.size());
   longest_value_ = std::max<std::uint64_t>(longest_value_, value.size());
+  ++puts_;
+  weights_.add(key.size(), value.size());
   add(static_cast<unsigned>(OperationKind::put), key, value);
 }
 
 void WriteBatch::erase(std::string_view key) {
   longest_key_ = std::max(longest_key_, key.size());
   shortest_key_ = std::min(shortest_key_, key.size());
+  weights_.add(key.size(), 0);
   add(static_cast<unsigned>(OperationKind::erase), key, {});
 }
 

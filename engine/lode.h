@@ -27,6 +27,7 @@
 #include "engine/base/result.h"
 #include "engine/base/types.h"
 #include "engine/tree/entry_cursor.h"
+#include "engine/tree/entry_weights.h"
 
 namespace lode {
 
@@ -45,6 +46,19 @@ enum class Durability : std::uint8_t {
   volatile_,  ///< in memory: durable with the next commit that is
 };
 
+/// What a commit has to leave free in a bounded data file (Options::max_bytes).
+enum class Admission : std::uint8_t {
+  /// Nothing. A flush may find no space for what was acknowledged: that stays in the log, readable,
+  /// and puts are refused until a flush succeeds (a larger bound, closed snapshots, erases).
+  unreserved,
+  /// What flushing all pending writes and then merging everything takes at most, counted by laying
+  /// out the pending writes at every commit: linear in their number.
+  recount,
+  /// The same, bounded by sums that are kept as writes come: constant. Only where the bound does
+  /// not fit are the pending writes counted.
+  weighted,
+};
+
 struct Options {
   bool create = true;                   ///< make the store when there is none
   bool read_only = false;               ///< replays the log in memory and changes nothing
@@ -61,6 +75,10 @@ struct Options {
   bool background = true;    ///< flush and merge in a thread of the store's own
   std::chrono::milliseconds window_delay{250};
   std::uint64_t window_operations = 200;
+  /// Bound of the data file in bytes, its log aside; 0 = none, else 1 MiB at least. Trees get no
+  /// larger than a 64th of it, or 256 KiB.
+  std::uint64_t max_bytes = 0;
+  Admission admission = Admission::weighted;
 };
 
 /// Puts, erases and range erases that become visible and durable together.
@@ -86,6 +104,8 @@ class WriteBatch {
   std::size_t shortest_key_ = ~std::size_t{0};
   std::uint64_t longest_value_ = 0;
   bool ranged_ = false;  // erases a range
+  std::uint64_t puts_ = 0;
+  EntryWeights weights_;  // of what it puts and erases by key
 };
 
 struct Receipt {

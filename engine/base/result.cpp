@@ -19,6 +19,8 @@ std::string_view to_string(ErrorKind kind) {
       return "wrong version";
     case ErrorKind::io:
       return "input/output error";
+    case ErrorKind::arena_full:
+      return "arena full";
     case ErrorKind::no_space:
       return "no space";
     case ErrorKind::conflict:

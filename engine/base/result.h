@@ -19,6 +19,7 @@ enum class ErrorKind : std::uint8_t {
   wrong_version,    ///< written by a version that this one cannot read
   io,               ///< the operating system reported an error
   no_space,         ///< the disk is full
+  arena_full,       ///< the data file would grow beyond Options::max_bytes
   conflict,         ///< a transaction read or wrote what another one has changed
   outcome_unknown,  ///< a write or sync failed: the commit may be there or not, whole
   poisoned,         ///< an earlier write or sync failed: the handle only reads from now on

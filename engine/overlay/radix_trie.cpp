@@ -175,6 +175,7 @@ Inner* RadixTrie::split_prefix(Inner* inner, std::size_t match) {
 void RadixTrie::put(std::string_view key, EntryKind kind, std::string_view value,
                     Sequence sequence) {
   Leaf* leaf = make_leaf(key, kind, value, sequence);
+  weights_.add(key.size(), value.size());
   Node** slot = &root_;
   std::size_t depth = 0;
   while (true) {
@@ -187,6 +188,7 @@ void RadixTrie::put(std::string_view key, EntryKind kind, std::string_view value
       auto* old = static_cast<Leaf*>(node);
       if (old->key() == key) {
         *slot = leaf;
+        weights_.remove(old->key_bytes, old->value_bytes);
         discard(old);
         return;
       }
@@ -205,6 +207,7 @@ void RadixTrie::put(std::string_view key, EntryKind kind, std::string_view value
       Leaf* old = inner->terminal;
       inner->terminal = leaf;
       if (old != nullptr) {
+        weights_.remove(old->key_bytes, old->value_bytes);
         discard(old);
         return;
       }
@@ -218,7 +221,6 @@ void RadixTrie::put(std::string_view key, EntryKind kind, std::string_view value
     slot = child;
     ++depth;
   }
-  ++entries_;
 }
 
 void RadixTrie::fetch(std::string_view key, unsigned levels) const {

@@ -19,6 +19,7 @@
 #include "engine/base/types.h"
 #include "engine/overlay/node_arena.h"
 #include "engine/overlay/readers.h"
+#include "engine/tree/entry_weights.h"
 
 namespace lode {
 
@@ -69,7 +70,9 @@ class RadixTrie {
   /// The entry of `key` in a state, or null.
   [[nodiscard]] static const trie::Leaf* find(const trie::Node* root, std::string_view key);
 
-  [[nodiscard]] std::uint64_t entries() const { return entries_; }
+  [[nodiscard]] std::uint64_t entries() const { return weights_.entries; }
+  /// Of the entries that the current root shows.
+  [[nodiscard]] const EntryWeights& weights() const { return weights_; }
   [[nodiscard]] std::size_t memory_bytes() const { return arena_.used_bytes(); }
   [[nodiscard]] std::size_t retired_nodes() const { return reclaimer_.waiting(); }
 
@@ -89,7 +92,7 @@ class RadixTrie {
   Reclaimer reclaimer_;
   trie::Node* root_ = nullptr;
   Generation edit_{1};
-  std::uint64_t entries_ = 0;
+  EntryWeights weights_;
 };
 
 /// Walks one sealed state in key order, both ways. Stays valid as long as its generation does.

@@ -11,6 +11,7 @@ struct Outcome {
   bool opened = false;
   bool finished = false;
   std::uint64_t durable = 0;
+  std::uint64_t refused = 0;
   std::vector<Model> states{Model{}};  // by sequence; the last one may be in flight
 };
 
@@ -24,6 +25,11 @@ bool commit(Store& store, Outcome& outcome, const std::function<void(WriteBatch&
   fill(batch, next);
   outcome.states.push_back(std::move(next));
   const auto receipt = store.commit(batch, durability);
+  if (!receipt && receipt.error().kind == ErrorKind::arena_full) {  // nothing has happened
+    outcome.states.pop_back();
+    ++outcome.refused;
+    return true;
+  }
   if (!receipt) return false;
   EXPECT_EQ(receipt->sequence, outcome.states.size() - 1);
   if (durability == Durability::sync) outcome.durable = receipt->sequence;
@@ -123,6 +129,14 @@ void check_image(const std::shared_ptr<SimDisk>& image, const Outcome& outcome,
   ASSERT_TRUE(store) << store.error().what;
   expect_state(**store, outcome, random);
   const auto receipt = (*store)->put("after", "crash", Durability::sync);
+  if (!receipt && receipt.error().kind == ErrorKind::arena_full) {
+    const auto status = (*store)->compact();  // what was admitted before the crash still fits
+    if (options.admission != Admission::unreserved) {
+      ASSERT_TRUE(status) << status.error().what;
+    }
+    expect_state(**store, outcome, random);
+    return;
+  }
   ASSERT_TRUE(receipt) << receipt.error().what;
   const auto again = image->crashed(keep_none);
   store->reset();
@@ -196,6 +210,56 @@ TEST(Crash, during_recovery_from_a_crash_changes_nothing) {
         outcome.finished = true;
       },
       small_options(), 3, true);
+}
+
+// Commits until the arena refuses them, a flush and a compaction in the full arena, erases that
+// make room, and commits into it.
+void full_arena_history(Store& store, Outcome& outcome) {
+  for (int round = 0; round < 3; ++round) {
+    for (int i = 0; i < 6; ++i) {
+      if (!put(store, outcome, round * 4 + i * 2, 2, 45000 + 100 * static_cast<std::size_t>(i),
+               i % 3 == 1 ? Durability::volatile_ : Durability::sync)) {
+        return;
+      }
+      if (i == 2) {
+        const auto status = store.checkpoint();
+        if (!status && status.error().kind != ErrorKind::arena_full) return;
+        durable_step(outcome, status);
+      }
+    }
+    const auto status = store.compact();
+    if (!status && status.error().kind != ErrorKind::arena_full) return;
+    durable_step(outcome, status);
+    if (!commit(
+            store, outcome,
+            [&](WriteBatch& batch, Model& model) {
+              for (int i = round; i < round + 5; ++i) {
+                batch.erase("k" + std::to_string(i));
+                model.erase("k" + std::to_string(i));
+              }
+            },
+            Durability::sync)) {
+      return;
+    }
+    const auto drained = store.drain();
+    if (!drained && drained.error().kind != ErrorKind::arena_full) return;
+    durable_step(outcome, drained);
+  }
+  EXPECT_GT(outcome.refused, 0U);
+  outcome.finished = true;
+}
+
+TEST(Crash, at_every_call_in_a_full_arena) {
+  for (const Admission admission :
+       {Admission::weighted, Admission::recount, Admission::unreserved}) {
+    Options options = small_options();
+    options.tree_bytes = 100000;
+    options.log_segment_bytes = std::uint64_t{128} << 10;
+    options.max_bytes = std::uint64_t{1} << 20;
+    options.admission = admission;
+    crash_everywhere(full_arena_history, options, 3, false);
+    if (HasFatalFailure()) return;
+  }
 }
 
 TEST(Crash, at_every_call_with_direct_log_writes) {

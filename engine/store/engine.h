@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "engine/lode.h"
+#include "engine/store/arena.h"
 #include "engine/store/batch.h"
 #include "engine/store/commit_queue.h"
 #include "engine/store/root.h"
@@ -150,7 +151,10 @@ class Engine : public std::enable_shared_from_this<Engine> {
   Status wait_for_room();
   Status admit(std::uint64_t operations);
   void withdraw(std::uint64_t operations);
-  Status apply(std::string_view encoded, Sequence sequence);
+  /// `admit`: the batch it was encoded for; an error refuses it before anything is changed.
+  Status apply(std::string_view encoded, Sequence sequence, const WriteBatch* admit = nullptr);
+  void change(RadixTrie& overlay, const std::vector<std::vector<std::string>>& ranges,
+              Sequence sequence);
   Result<std::vector<std::string>> keys_in_range(const BatchOperation& erase) const;
   void set_marker(std::string_view name, Sequence sequence);
   Sealed seal(bool always);
@@ -170,8 +174,35 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void apply_flushing();
   void apply_all();
 
+  // Admission into a bounded data file (admission.cpp).
+  static Options in_force(Options options);
+  [[nodiscard]] bool bounded() const { return options_.max_bytes != 0; }
+  [[nodiscard]] bool reserves() const {
+    return bounded() && options_.admission != Admission::unreserved;
+  }
+  [[nodiscard]] TreeLimits tree_limits() const;
+  void weigh_runs(const Runs& runs);
+  Status walk_runs();
+  [[nodiscard]] EntryWeights pending_weights() const;
+  [[nodiscard]] PageNeed reserve_for(const EntryWeights& pending,
+                                     const std::optional<PageNeed>& flush, EntryWeights merged,
+                                     std::uint64_t merged_trees, std::uint64_t manifests) const;
+  bool promise_kept();
+  [[nodiscard]] std::uint64_t usable_pages(std::uint64_t piece);
+  [[nodiscard]] PageNeed count_pending(const RadixTrie* batch);
+  [[nodiscard]] bool fits(const PageNeed& need, bool only_erases);
+  void promise(const PageNeed& need, const EntryWeights& batch);
+  bool reserve_by_weight(const EntryWeights& batch, bool only_erases);
+  Status reserve_space(const EntryWeights& batch, bool only_erases,
+                       const std::function<void(RadixTrie&)>& fill);
+  bool make_room(unsigned step);
+  bool merge_fits(const Runs& inputs);
+  bool reclaim_versions();
+  Status release_older_root();
+
   // Checkpoints and merges (engine_checkpoint.cpp).
   Status flush_overlay();
+  Status flush_once();
   Status freeze();
   /// Which runs are merged: those of a level that is full; neighbours of like size; all.
   enum class MergeRule : std::uint8_t { full_level, like_size, everything };
@@ -200,7 +231,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
 
   TreeSpace tree_space() { return {*data_, space_, *pool_}; }
 
-  const Options options_;
+  const Options options_;  // as in_force() has them
+  ArenaAccount arena_;
   std::shared_ptr<Disk> disk_;
   std::unique_ptr<File> data_;
   ExtentAllocator space_{root_slots};

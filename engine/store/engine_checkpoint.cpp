@@ -66,7 +66,24 @@ Status Engine::freeze() {
   return status;
 }
 
+// A flush of what was admitted always finds its space. Without reserves it may not: then what only
+// the older root needs is given back, and when that is not enough puts are refused (A1).
 Status Engine::flush_overlay() {
+  Status status = flush_once();
+  if (bounded() && !status && status.error().kind == ErrorKind::arena_full) {
+    {
+      const std::lock_guard lock(sequencing_mutex_);
+      LODE_CHECK(!arena_.promised, "I17: a flush finds the space that was reserved for it");
+    }
+    if (release_older_root()) status = flush_once();
+  }
+  if (bounded()) {
+    arena_.full.store(!status && status.error().kind == ErrorKind::arena_full);
+  }
+  return status;
+}
+
+Status Engine::flush_once() {
   if (poisoned_.load()) return std::unexpected(poisoned_error(ErrorKind::poisoned));
   LODE_TRY(freeze());
   std::shared_ptr<const Shape> shape;
@@ -108,6 +125,7 @@ Runs Engine::current_runs() {
 Result<std::vector<std::shared_ptr<const Tree>>> Engine::build_trees(EntryCursor& source) {
   std::vector<std::shared_ptr<const Tree>> trees;
   std::unique_ptr<TreeBuilder> builder;
+  const TreeLimits limits = tree_limits();
   for (source.seek_first(); source.valid(); source.next()) {
     if (going_.load(std::memory_order_relaxed)) {
       return fail(ErrorKind::io, "given up: the store is being closed");
@@ -117,7 +135,7 @@ Result<std::vector<std::shared_ptr<const Tree>>> Engine::build_trees(EntryCursor
     }
     LODE_ASSIGN(const std::string_view value, source.value());
     LODE_TRY(builder->add(source.key(), source.kind(), value));
-    if (builder->bytes() < options_.tree_bytes) continue;
+    if (builder->bytes() < limits.payload_bytes && builder->entries() < limits.entries) continue;
     LODE_ASSIGN(auto tree, finish_tree(*builder));
     trees.push_back(std::move(tree));
     builder.reset();
@@ -193,6 +211,7 @@ Status Engine::install(const Runs& runs, Sequence sequence, Lsn log_start, std::
   Status status = flush_group(false, [&] {
     auto next = std::make_shared<Shape>(*shape_);
     next->runs = runs;
+    weigh_runs(runs);
     next->frozen.resize(next->frozen.size() - flushed_overlays);
     shape_ = std::move(next);
   });
@@ -337,6 +356,16 @@ Result<bool> Engine::merge_once(MergeRule rule) {
   const bool drop_tombstones = last == runs.size() || LODE_MUTATED("tombstone-dropped-in-merge");
   const Runs inputs(runs.begin() + static_cast<std::ptrdiff_t>(first),
                     runs.begin() + static_cast<std::ptrdiff_t>(last));
+  if (reserves() && !merge_fits(inputs)) {
+    LODE_TRY(release_older_root());
+    LODE_TRY(walk_runs());
+    if (!merge_fits(inputs)) {
+      ++arena_.merges_put_off;
+      if (rule != MergeRule::everything) return false;
+      return fail(ErrorKind::arena_full, "the arena of " + std::to_string(options_.max_bytes) +
+                                             " bytes has no room to merge beside what is in it");
+    }
+  }
   LODE_ASSIGN(auto trees, merge_trees(inputs, drop_tombstones));
   const std::lock_guard install_lock(install_mutex_);
   // Flushes may have put newer runs before ours meanwhile; nothing else has changed.
@@ -364,16 +393,22 @@ Status Engine::drain() {
     if (!merged) {
       LODE_ASSIGN(merged, merge_once(MergeRule::like_size));
     }
-    if (!merged) return {};
+    if (!merged) break;
   }
+  return bounded() ? release_older_root() : Status{};
 }
 
 Status Engine::compact() {
-  LODE_TRY(checkpoint());
-  const std::lock_guard lock(merge_mutex_);
-  LODE_ASSIGN(const bool merged, merge_once(MergeRule::everything));
-  (void)merged;
-  return {};
+  if (options_.read_only) return fail(ErrorKind::unsupported, "the store is open for reading only");
+  const Status flushed = checkpoint();
+  // Where the flush found the arena full, merging what is in trees may make room for it.
+  if (!flushed && flushed.error().kind != ErrorKind::arena_full) return flushed;
+  {
+    const std::lock_guard lock(merge_mutex_);
+    LODE_TRY(merge_once(MergeRule::everything));
+    if (bounded()) LODE_TRY(release_older_root());
+  }
+  return flushed ? flushed : checkpoint();
 }
 
 void Engine::background_thread() {

@@ -1,6 +1,7 @@
 // Commit: sequencing and publication. Steps C1, C2, C3 and C5 of PROTOCOLS.md.
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "engine/base/check.h"
 #include "engine/base/mutation.h"
@@ -137,6 +138,14 @@ Result<Receipt> Engine::commit(const WriteBatch& batch, Durability durability,
   LODE_TRY(check_batch(batch));
   if (batch.empty()) return Receipt{0, false};
   LODE_TRY(wait_for_room());
+  if (arena_.full.load() && batch.puts_ > 0 && !LODE_MUTATED("full-arena-forgotten")) {
+    ++arena_.refused_commits;
+    return fail(ErrorKind::arena_full,
+                "the last flush found no space in the arena of " +
+                    std::to_string(options_.max_bytes) +
+                    " bytes; erase, close snapshots, checkpoint or compact, or open it with a "
+                    "larger max_bytes");
+  }
   const std::uint64_t operations = batch.operations();
   if (durability == Durability::window && operations > options_.window_operations) {
     durability = Durability::sync;
@@ -147,6 +156,7 @@ Result<Receipt> Engine::commit(const WriteBatch& batch, Durability durability,
   if (window) LODE_TRY(admit(operations));
   Sequence sequence;
   std::size_t buffered = 0;
+  unsigned rooms = 0;
   while (true) {
     std::unique_lock lock(sequencing_mutex_);
     Status status;
@@ -162,12 +172,23 @@ Result<Receipt> Engine::commit(const WriteBatch& batch, Durability durability,
       LODE_TRY(flush_until(last, false));
       continue;
     }
-    if (!later) apply_all();
+    const bool deferred =
+        later && (!reserves() || (options_.admission == Admission::weighted &&
+                                  reserve_by_weight(batch.weights_, batch.puts_ == 0)));
+    if (deferred && reserves()) arena_.filling += batch.weights_;
+    if (!deferred) apply_all();
     if (condition && !LODE_MUTATED("conflicts-not-checked"))
       status = condition({shape_->active->root(), shape_});
-    if (status && !later) status = apply(batch.encoded_, last_sequence_ + 1);
+    if (status && !deferred) status = apply(batch.encoded_, last_sequence_ + 1, &batch);
     if (!status) {
       lock.unlock();
+      if (status.error().kind == ErrorKind::arena_full) {
+        constexpr unsigned steps = 2;
+        bool again = false;
+        while (!again && rooms < steps) again = make_room(rooms++);
+        if (again) continue;
+        ++arena_.refused_commits;
+      }
       if (window) withdraw(operations);
       return std::unexpected(std::move(status).error());
     }
@@ -178,7 +199,7 @@ Result<Receipt> Engine::commit(const WriteBatch& batch, Durability durability,
                 batch.encoded_.size());
     filling_.count_commit(sequence);
     buffered = filling_.payload_bytes();
-    if (!later) filling_applied_bytes_ = buffered;
+    if (!deferred) filling_applied_bytes_ = buffered;
     if (window) window_sequenced_ += operations;
     if (durability != Durability::sync) ahead_.store(true, std::memory_order_release);
     break;
@@ -196,9 +217,9 @@ Result<Receipt> Engine::commit(const WriteBatch& batch, Durability durability,
 
 // Changes the overlay. Everything that can fail happens before the first change. Needs the
 // sequencing lock (or a store that is still being opened).
-Status Engine::apply(std::string_view encoded, Sequence sequence) {
+Status Engine::apply(std::string_view encoded, Sequence sequence, const WriteBatch* admit) {
   std::vector<std::vector<std::string>> ranges;  // keys that each range erase finds
-  bool ranged = false;
+  EntryWeights erased;                           // by ranges
   operations_.clear();
   Decoder in(as_bytes(encoded));
   while (const auto operation = next_operation(in)) {
@@ -207,12 +228,32 @@ Status Engine::apply(std::string_view encoded, Sequence sequence) {
         operation->kind != OperationKind::erase_from) {
       continue;
     }
-    ranged = true;
     LODE_ASSIGN(auto keys, keys_in_range(*operation));
+    if (admit != nullptr && reserves()) {
+      for (const std::string& key : keys) erased.add(key.size(), 0);
+    }
     ranges.push_back(std::move(keys));
   }
   if (in.failed()) return fail(ErrorKind::corruption, "malformed batch");
-  RadixTrie& overlay = *shape_->active;
+  if (admit != nullptr && reserves()) {
+    erased += admit->weights_;
+    LODE_TRY(reserve_space(erased, admit->puts_ == 0,
+                           [&](RadixTrie& overlay) { change(overlay, ranges, sequence); }));
+  }
+  change(*shape_->active, ranges, sequence);
+  for (const BatchOperation& operation : operations_) {
+    if (operation.kind == OperationKind::marker) set_marker(operation.key, sequence);
+  }
+  edited_ = true;
+  applied_ = sequence;
+  overlay_bytes_.store(shape_->active->memory_bytes(), std::memory_order_relaxed);
+  return {};
+}
+
+// Makes the changes of operations_. `ranges` has the keys that each range erase finds.
+void Engine::change(RadixTrie& overlay, const std::vector<std::vector<std::string>>& ranges,
+                    Sequence sequence) {
+  const bool ranged = !ranges.empty();
   std::set<std::string, std::less<>> own_keys;  // of puts, where a range may erase them again
   std::size_t range = 0;
   for (std::size_t i = 0; i < operations_.size(); ++i) {
@@ -240,15 +281,10 @@ Status Engine::apply(std::string_view encoded, Sequence sequence) {
         }
         ++range;
         break;
-      case OperationKind::marker:
-        set_marker(operation.key, sequence);
+      case OperationKind::marker:  // changes no entry
         break;
     }
   }
-  edited_ = true;
-  applied_ = sequence;
-  overlay_bytes_.store(overlay.memory_bytes(), std::memory_order_relaxed);
-  return {};
 }
 
 Result<std::vector<std::string>> Engine::keys_in_range(const BatchOperation& erase) const {

@@ -53,6 +53,7 @@ void Engine::apply_frame(const FrameBuffer& frame, std::size_t& applied_bytes) {
 void Engine::apply_flushing() {
   if (!seal_due_) return;
   apply_frame(flushing_, flushing_applied_bytes_);
+  arena_.flushing = {};
   group_sealed_ = seal(false);
   seal_due_ = false;
 }
@@ -62,6 +63,7 @@ void Engine::apply_all() {
   apply_flushing();
   if (filling_applied_bytes_ < filling_.payload_bytes()) {
     apply_frame(filling_, filling_applied_bytes_);
+    arena_.filling = {};
   }
 }
 
@@ -79,6 +81,7 @@ Status Engine::flush_group(bool sync, const std::function<void()>& change) {
     if (change) apply_all();
     std::swap(filling_, flushing_);
     flushing_applied_bytes_ = std::exchange(filling_applied_bytes_, 0);
+    arena_.flushing = std::exchange(arena_.filling, {});
     later = flushing_applied_bytes_ < flushing_.payload_bytes();
     if (change) change();
     window_sequenced = window_sequenced_;

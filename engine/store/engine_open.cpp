@@ -19,7 +19,7 @@ bool contains(const std::vector<std::string>& names, std::string_view name) {
 }  // namespace
 
 Engine::Engine(std::shared_ptr<Disk> disk, const Options& options)
-    : options_(options),
+    : options_(in_force(options)),
       disk_(std::move(disk)),
       chunks_(std::make_shared<ChunkPool>(options.overlay_bytes)),
       versions_(readers_,
@@ -59,6 +59,10 @@ Result<std::shared_ptr<Engine>> Engine::open(std::shared_ptr<Disk> disk, const O
       options.window_operations == 0) {
     return fail(ErrorKind::bad_input,
                 "options: log_segment_bytes >= 4096, level_ratio >= 2, window_operations >= 1");
+  }
+  constexpr std::uint64_t least_max_bytes = std::uint64_t{1} << 20;
+  if (options.max_bytes != 0 && options.max_bytes < least_max_bytes) {
+    return fail(ErrorKind::bad_input, "options: max_bytes = 0 (no bound) or >= 1048576");
   }
   const auto now_microseconds = [start] {
     return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::microseconds>(
@@ -141,6 +145,7 @@ Status Engine::create() {
 // R2: the newest root whose manifest can be read. Both roots' pages are claimed, so that nothing
 // overwrites what the older one needs (I8).
 Status Engine::load_roots() {
+  if (bounded()) space_.set_limit(options_.max_bytes / page_bytes);
   LODE_ASSIGN(const RootSlots slots, read_roots(*data_));
   const auto newest = slots.newest();
   if (!newest) {
@@ -197,6 +202,7 @@ Status Engine::load_roots() {
   }
   auto shape = std::make_shared<Shape>(*shape_);
   shape->runs = roots_[newest_slot_]->runs;
+  weigh_runs(shape->runs);
   shape_ = std::move(shape);
   if (options_.read_only || LODE_MUTATED("cached-root-trusted")) return {};
   // As with the log's last frames: a root that was read may be in the page cache only, and taken
@@ -280,6 +286,9 @@ Status Engine::replay() {
   {
     const std::lock_guard lock(sequencing_mutex_);
     publish(seal(true));
+    if (reserves()) {
+      arena_.promised = promise_kept();
+    }
   }
   if (options_.read_only) return {};
   log_ =

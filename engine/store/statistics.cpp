@@ -77,6 +77,18 @@ void add_runs(const Runs& runs, Counters& out) {
   out["merge_debt_bytes"] = number((pages - last) * page_bytes);
 }
 
+void add_arena(const ArenaAccount& arena, Counters& out) {
+  out["admission_fast_accepts"] = number(arena.fast_accepts.load());
+  out["admission_exact_fallbacks"] = number(arena.exact_fallbacks.load());
+  out["admission_full_recounts"] = number(arena.full_recounts.load());
+  out["admission_counted_entries"] = number(arena.counted_entries.load());
+  out["admission_refused_commits"] = number(arena.refused_commits.load());
+  out["admission_reserved_pages"] = number(arena.reserved_pages.load());
+  out["admission_rooms_made"] = number(arena.rooms_made.load());
+  out["older_roots_released"] = number(arena.roots_released.load());
+  out["merges_put_off"] = number(arena.merges_put_off.load());
+}
+
 }  // namespace
 
 std::map<std::string, double> Engine::statistics() {
@@ -124,6 +136,8 @@ std::map<std::string, double> Engine::statistics() {
     due_pages += core->state.shape->runs[i]->pages();
   }
   out["merge_due_bytes"] = number(due_pages * page_bytes);
+  out["max_bytes"] = number(options_.max_bytes);
+  if (bounded()) add_arena(arena_, out);
   add_recovery(report_, out);
   return out;
 }

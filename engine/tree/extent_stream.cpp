@@ -10,7 +10,6 @@ namespace lode {
 namespace {
 
 constexpr std::size_t buffer_bytes = std::size_t{512} << 10;
-constexpr std::uint64_t largest_extent_pages = 1024;  // 8 MiB
 
 }  // namespace
 
@@ -59,8 +58,10 @@ Result<std::uint64_t> ExtentStream::reserve(std::uint64_t bytes, std::uint64_t a
   }
   LODE_TRY(close_extent());
   const std::uint64_t least = (bytes + page_bytes - 1) / page_bytes;
-  const Extent extent = space_.allocate(least, std::max(least, next_extent_pages_));
-  next_extent_pages_ = std::min(largest_extent_pages, next_extent_pages_ * 2);
+  const std::uint64_t largest = space_.largest_extent();
+  LODE_ASSIGN(const Extent extent,
+              space_.allocate(least, std::max(least, std::min(largest, next_extent_pages_))));
+  next_extent_pages_ = std::min(largest, next_extent_pages_ * 2);
   extents_.push_back(extent);
   flushed_ = extent.first.value * page_bytes;
   buffered_ = 0;

@@ -1,6 +1,7 @@
 #include "engine/tree/extents.h"
 
 #include <algorithm>
+#include <string>
 
 #include "engine/base/check.h"
 
@@ -26,6 +27,7 @@ void ExtentAllocator::set(const Extent& extent, bool value) {
     }
   }
   used_ = value ? used_ + extent.pages : used_ - extent.pages;
+  changes_.fetch_add(1, std::memory_order_release);
 }
 
 bool ExtentAllocator::claim(const Extent& extent) {
@@ -39,12 +41,13 @@ bool ExtentAllocator::claim(const Extent& extent) {
   return true;
 }
 
-Extent ExtentAllocator::allocate(std::uint64_t least, std::uint64_t preferred) {
+Result<Extent> ExtentAllocator::allocate(std::uint64_t least, std::uint64_t preferred) {
   LODE_CHECK(least > 0 && least <= preferred, "size of an extent");
   const std::lock_guard guard(mutex_);
   std::uint64_t page = lowest_free_;
   bool first_free = true;
-  while (page < end_) {
+  const std::uint64_t end = std::min(end_, limit_);
+  while (page < end) {
     if (page % 64 == 0 && page / 64 < words_.size() && words_[page / 64] == ~std::uint64_t{0}) {
       page += 64;
       continue;
@@ -56,8 +59,9 @@ Extent ExtentAllocator::allocate(std::uint64_t least, std::uint64_t preferred) {
     if (first_free) lowest_free_ = page;
     first_free = false;
     std::uint64_t run = 1;
-    while (run < preferred && page + run < end_ && !used(page + run)) ++run;
-    if (page + run == end_) run = preferred;  // the rest is new space at the end of the file
+    while (run < preferred && page + run < end && !used(page + run)) ++run;
+    // The rest is new space at the end of the file.
+    if (page + run == end) run = std::max(run, std::min(preferred, room_from(page)));
     if (run >= least) {
       const Extent extent{PageId(page), run};
       set(extent, true);
@@ -66,11 +70,52 @@ Extent ExtentAllocator::allocate(std::uint64_t least, std::uint64_t preferred) {
     }
     page += run;
   }
-  const Extent extent{PageId(end_), preferred};
+  if (room_from(end_) < least) {
+    return fail(ErrorKind::arena_full,
+                "the arena of " + std::to_string(limit_ * page_bytes) + " bytes has no " +
+                    std::to_string(least * page_bytes) + " bytes in a row left; " +
+                    std::to_string((reserved_ + used_) * page_bytes) + " are in use");
+  }
+  const Extent extent{PageId(end_), std::min(preferred, room_from(end_))};
   set(extent, true);
-  end_ += preferred;
+  end_ += extent.pages;
+  LODE_CHECK(end_ <= limit_, "I19: no page lies beyond the bound");
   if (first_free) lowest_free_ = end_;
   return extent;
+}
+
+std::uint64_t ExtentAllocator::largest_extent() const {
+  constexpr std::uint64_t largest = 1024;  // 8 MiB
+  return std::clamp<std::uint64_t>(limit_ / 256, 1, largest);
+}
+
+std::uint64_t ExtentAllocator::usable(std::uint64_t piece) const {
+  const std::lock_guard guard(mutex_);
+  std::uint64_t sum = 0;
+  std::uint64_t gap = 0;
+  const auto close_gap = [&] {
+    if (gap >= piece) sum += gap - (piece - 1);
+    gap = 0;
+  };
+  const std::uint64_t end = std::min(end_, limit_);
+  for (std::uint64_t page = reserved_; page < end;) {
+    const std::uint64_t word = page / 64 < words_.size() ? words_[page / 64] : 0;
+    if (page % 64 == 0 && page + 64 <= end && (word == 0 || word == ~std::uint64_t{0})) {
+      if (word != 0) close_gap();
+      gap += word == 0 ? 64 : 0;
+      page += 64;
+      continue;
+    }
+    if (((word >> (page % 64)) & 1) != 0) {
+      close_gap();
+    } else {
+      ++gap;
+    }
+    ++page;
+  }
+  if (limit_ > end) gap += limit_ - end;
+  close_gap();
+  return sum;
 }
 
 void ExtentAllocator::free(const Extent& extent) {

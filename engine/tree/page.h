@@ -71,6 +71,8 @@ class PageBuilder {
   /// bytes; the data of inner pages are a PageRef.
   [[nodiscard]] bool add(std::string_view key, CellKind kind, std::string_view data);
   [[nodiscard]] std::size_t count() const { return cells_.size(); }
+  /// Begins a new page.
+  void clear();
   /// Writes the page into `out` (page_bytes) and begins a new one. Returns its checksum.
   std::uint32_t finish(std::uint8_t level, PageId page, std::uint64_t tree, std::byte* out);
 

@@ -160,11 +160,15 @@ std::uint32_t PageBuilder::finish(std::uint8_t level, PageId page, std::uint64_t
   }
   const std::uint32_t checksum = crc32c(ConstBytes(out + 8, page_bytes - 8));
   store(out + 4, checksum);
+  clear();
+  return checksum;
+}
+
+void PageBuilder::clear() {
   cells_.clear();
   heap_.clear();
   prefix_bytes_ = 0;
   bodies_bytes_ = 0;
-  return checksum;
 }
 
 }  // namespace lode

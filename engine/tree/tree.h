@@ -20,6 +20,7 @@
 #include "engine/tree/filter.h"
 #include "engine/tree/leaf_reader.h"
 #include "engine/tree/page_pool.h"
+#include "engine/tree/weights.h"
 
 namespace lode {
 
@@ -41,6 +42,7 @@ struct TreeInfo {
   std::string last_key;
   ValueRef filter;  ///< where the filter's bytes are
   std::vector<Extent> extents;
+  std::optional<EntryWeights> weights;  ///< of a tree built since the opening; not stored
 
   [[nodiscard]] std::uint64_t pages() const;
   void encode(Encoder& out) const;
@@ -93,6 +95,9 @@ class Tree {
   mutable std::mutex filter_mutex_;
   mutable std::unique_ptr<Filter> filter_storage_;
 };
+
+/// The shortest text that is above `left` and not above `right`; a part of `right`.
+[[nodiscard]] std::string_view separator_of(std::string_view left, std::string_view right);
 
 /// Builds a tree from entries in strictly rising key order. Nothing is durable before the caller
 /// has synced the file.

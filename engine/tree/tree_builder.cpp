@@ -10,15 +10,14 @@ namespace {
 
 constexpr std::uint64_t value_alignment = 16;
 
-// The shortest text that is above `left` and not above `right`.
-std::string_view separator(std::string_view left, std::string_view right) {
+}  // namespace
+
+std::string_view separator_of(std::string_view left, std::string_view right) {
   const std::size_t length = std::min(left.size(), right.size());
   std::size_t same = 0;
   while (same < length && left[same] == right[same]) ++same;
   return right.substr(0, same + 1);
 }
-
-}  // namespace
 
 TreeBuilder::TreeBuilder(TreeSpace space, std::uint64_t number, KeyKind keys)
     : space_(space),
@@ -62,6 +61,8 @@ Status TreeBuilder::add_reference(std::size_t level, std::string_view key, const
 
 Status TreeBuilder::add(std::string_view key, EntryKind kind, std::string_view value) {
   LODE_CHECK(info_.entries == 0 || key > last_key_, "I12: a tree's keys rise");
+  if (!info_.weights) info_.weights.emplace();
+  EntryWeights& weights = *info_.weights;
   CellKind cell = kind == EntryKind::tombstone ? CellKind::tombstone : CellKind::value;
   std::byte reference[value_ref_bytes];
   std::string_view data = value;
@@ -78,7 +79,7 @@ Status TreeBuilder::add(std::string_view key, EntryKind kind, std::string_view v
     LODE_ASSIGN(const PageRef full, emit(0));
     const std::string full_separator = leaves.separator;
     // Numbers are as narrow as they get; of texts the shortest does.
-    leaves.separator = keys_ == KeyKind::u64 ? key : separator(last_key_, key);
+    leaves.separator = keys_ == KeyKind::u64 ? key : separator_of(last_key_, key);
     LODE_TRY(add_reference(1, full_separator, full));
     LODE_CHECK(leaves.page.add(key, cell, data), "an entry fits an empty page");
   }
@@ -91,6 +92,7 @@ Status TreeBuilder::add(std::string_view key, EntryKind kind, std::string_view v
   ++info_.entries;
   if (kind == EntryKind::tombstone) ++info_.tombstones;
   info_.payload_bytes += key.size() + value.size();
+  weights.add(key.size(), value.size());
   return {};
 }
 
