@@ -23,7 +23,7 @@ constexpr std::string_view kUsage =
     "                            [--durable-commits N] [--keys bytes|bytes8|u64] [--directory "
     "PATH]\n"
     "rows: get get2 scan range100 reverse durable1 durable16 batch128 load reopen\n"
-    "      reopen-clean reader\n"
+    "      reopen-clean reader admission admission-pending\n"
     "      (get2 is two threads; its `scale` is the rate over that of one thread)\n";
 
 /// Reads `count` keys of random entries; returns the rate.
@@ -337,6 +337,8 @@ void run(const Plan& plan) {
   if (rows.contains("load")) load_row(plan);
   if (rows.contains("reopen-clean")) reopen_clean_row(plan);
   if (rows.contains("reader")) reader_row(plan);
+  if (rows.contains("admission")) admission_row(plan);
+  if (rows.contains("admission-pending")) admission_pending_row(plan);
 }
 
 }  // namespace

@@ -28,9 +28,9 @@ namespace assay {
 namespace fs = std::filesystem;
 
 struct Plan {
-  std::vector<std::string> rows = {"get",     "get2",     "scan",         "range100",
-                                   "reverse", "durable1", "durable16",    "batch128",
-                                   "load",    "reopen",   "reopen-clean", "reader"};
+  std::vector<std::string> rows = {
+      "get",      "get2", "scan",   "range100",     "reverse", "durable1",  "durable16",
+      "batch128", "load", "reopen", "reopen-clean", "reader",  "admission", "admission-pending"};
   std::vector<std::string> stores = {"lode", "lmdb", "rocksdb"};
   std::uint64_t entries = 1'000'000;
   std::uint64_t value_bytes = 128;
@@ -218,5 +218,9 @@ inline double in_threads(unsigned threads, const std::function<void(unsigned)>& 
 void reopen_clean_row(const Plan& plan);
 /// The 99th percentile of single reads beside a thread that commits durably.
 void reader_row(const Plan& plan);
+/// Durable commits into a bounded data file under the three admission policies (lode alone).
+void admission_row(const Plan& plan);
+/// A commit against the number of pending entries, nanoseconds.
+void admission_pending_row(const Plan& plan);
 
 }  // namespace assay
