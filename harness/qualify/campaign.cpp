@@ -141,6 +141,22 @@ Status append_records(const CampaignPlan& plan, const std::vector<std::string>& 
 
 }  // namespace
 
+std::vector<LevelOutcome> ended_campaign(const CampaignPlan& plan) {
+  const Result<std::string> text = read_whole_file(plan.out + "/campaign.json");
+  if (!text) return {};
+  const nlohmann::json json = nlohmann::json::parse(*text, nullptr, false);
+  if (!json.is_object() || !json.value("recorded", false) || !json.contains("levels") ||
+      json.value("identity", nlohmann::json()) != identity_json(plan))
+    return {};
+  std::vector<LevelOutcome> outcomes;
+  for (const nlohmann::json& level : json["levels"]) {
+    Result<LevelOutcome> outcome = level_outcome_from_json(level);
+    if (!outcome) return {};
+    outcomes.push_back(std::move(*outcome));
+  }
+  return outcomes;
+}
+
 Result<CampaignOutcome> run_campaign(const CampaignPlan& plan,
                                      const std::vector<std::string>& command_line,
                                      const std::atomic<bool>& stop, CampaignObserver& observer) {

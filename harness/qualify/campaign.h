@@ -136,6 +136,10 @@ struct CampaignOutcome {
                                                    const std::atomic<bool>& stop,
                                                    CampaignObserver& observer);
 
+/// What a campaign of the same identity found that has ended and is recorded below `plan.out`;
+/// empty where there is none.
+[[nodiscard]] std::vector<LevelOutcome> ended_campaign(const CampaignPlan& plan);
+
 /// The worst verdict of the levels: HARNESS-ERROR, FAIL, INCONCLUSIVE, SKIPPED, PASS.
 [[nodiscard]] Verdict worst_verdict(const std::vector<LevelOutcome>& levels);
 

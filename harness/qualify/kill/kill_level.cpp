@@ -69,7 +69,7 @@ class KillLevel {
     KillRequest request;
     request.store = plan_.store;
     request.durability = plan_.durability;
-    request.settings = plan_.settings;
+    request.settings = small_scale(plan_.store, plan_.settings);
     request.seed = plan_.seed;
     request.shape = plan_.shape;
     request.allowed = outcome_.allowed;
@@ -215,9 +215,7 @@ Result<std::vector<LevelOutcome>> run_kill_level(const CampaignPlan& plan,
   LevelOutcome outcome;
   if (!from.empty()) outcome = from.front();
   outcome.level = Level::kill;
-  outcome.allowed = allowed_loss(plan.claimed, Crash::kill);
-  if (const auto control = find_control(plan.store, plan.settings_in_force, Crash::kill))
-    outcome.allowed = std::min(outcome.allowed, control->most);
+  outcome.allowed = contract_of(plan.store, plan.settings_in_force, plan.claimed, Crash::kill);
   if (outcome.resume.is_null()) outcome.resume = nlohmann::json::object();
   if (outcome.coverage.is_null()) outcome.coverage = nlohmann::json::object();
   observer.level_begins(Level::kill, {});

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "adapters/registry.h"
 #include "adapters/temporary_directory.h"
@@ -31,7 +32,8 @@ std::vector<SyncSite> audit(const std::string& store, const Settings& settings) 
   if (!recorded) return {};
   ExplorePlan plan;
   plan.profile = Profile::strict;
-  plan.states_max = 500;
+  const char* const given = std::getenv("ASSAY_TEST_STATES");
+  plan.states_max = given == nullptr ? 150 : std::strtoull(given, nullptr, 10);
   plan.pool.directory = *states;
   plan.pool.check = check_of(life);
   const auto sites = audit_barriers(recorded->trace, recorded->receipts, plan);

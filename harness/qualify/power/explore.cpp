@@ -15,7 +15,6 @@ double seconds_since(Clock::time_point then) {
 }
 
 struct Candidate {
-  Digest digest;
   Choice choice;  ///< at the latest cut at which the image was legal
   int rank = 0;   ///< of the class with the fewest lost calls that gave it
 };
@@ -24,10 +23,35 @@ struct DigestHash {
   std::size_t operator()(const Digest& digest) const { return digest.low; }
 };
 
-/// Classes in which few calls are lost come first, then pairs, then random ones.
+/// Nothing pending and everything pending come first: at each cut, what the store is owed by its
+/// own syncs alone. Then classes in which few calls are lost, then pairs, then random ones.
+constexpr int kRankOfOneLost = 1;
+constexpr int kRankOfTwoLost = 2;
 int rank(StateClass kind) {
-  if (kind == StateClass::seeded) return 2;
-  return kind == StateClass::drop_two ? 1 : 0;
+  switch (kind) {
+    case StateClass::all:
+    case StateClass::none:
+      return 0;
+    case StateClass::drop_two:
+      return kRankOfTwoLost;
+    case StateClass::seeded:
+      return kRankOfTwoLost + 1;
+    default:
+      return kRankOfOneLost;
+  }
+}
+
+/// Places equal ranks in an order that has nothing to do with cuts, and nothing with the image:
+/// stores put random numbers into their files, so that the same state has another digest each time.
+std::uint64_t place_of(const Choice& choice) {
+  std::uint64_t mixed = 0x9e37'79b9'7f4a'7c15ULL;
+  for (const std::uint64_t part :
+       {std::uint64_t{choice.cut}, static_cast<std::uint64_t>(choice.kind), std::uint64_t{choice.a},
+        std::uint64_t{choice.b}, choice.seed}) {
+    mixed = (mixed ^ part) * 0xff51'afd7'ed55'8ccdULL;
+    mixed ^= mixed >> 32;
+  }
+  return mixed;
 }
 
 /// The last event that is done at a cut.
@@ -60,7 +84,7 @@ class Explorer {
     const auto [found, fresh] =
         seen_.try_emplace(digest, static_cast<std::uint32_t>(candidates_.size()));
     if (fresh) {
-      candidates_.push_back({digest, choice, rank(choice.kind)});
+      candidates_.push_back({choice, rank(choice.kind)});
       return;
     }
     Candidate& known = candidates_[found->second];
@@ -118,18 +142,20 @@ class Explorer {
 
   std::vector<Candidate> select() {
     out_.distinct = candidates_.size();
-    std::sort(candidates_.begin(), candidates_.end(), [](const Candidate& a, const Candidate& b) {
-      return std::pair(a.rank, a.digest) < std::pair(b.rank, b.digest);
-    });
+    // Stable: candidates came in the order in which the classes are listed.
+    std::stable_sort(
+        candidates_.begin(), candidates_.end(), [](const Candidate& a, const Candidate& b) {
+          return std::pair(a.rank, place_of(a.choice)) < std::pair(b.rank, place_of(b.choice));
+        });
     if (candidates_.size() > plan_.states_max) {
       const int first_left_out = candidates_[plan_.states_max].rank;
-      out_.singles_exhaustive = out_.singles_exhaustive && first_left_out > 0;
-      out_.pairs_exhaustive = out_.pairs_exhaustive && first_left_out > 1;
+      out_.singles_exhaustive = out_.singles_exhaustive && first_left_out > kRankOfOneLost;
+      out_.pairs_exhaustive = out_.pairs_exhaustive && first_left_out > kRankOfTwoLost;
       candidates_.resize(plan_.states_max);
     }
     std::vector<Candidate> mine;
     for (const Candidate& candidate : candidates_) {
-      if (candidate.digest.high % plan_.shards == plan_.shard) mine.push_back(candidate);
+      if (place_of(candidate.choice) % plan_.shards == plan_.shard) mine.push_back(candidate);
     }
     out_.mine = mine.size();
     return mine;
@@ -168,13 +194,14 @@ class Explorer {
     });
     const Clock::time_point begin = Clock::now();
     // In pieces, each sorted by cut: within a piece the disk walks forward once.
-    constexpr std::size_t kPiece = 2048;
+    constexpr std::size_t kPiece = 512;
     for (std::size_t from = 0; from < mine.size(); from += kPiece) {
       const std::size_t to = std::min(mine.size(), from + kPiece);
       std::sort(mine.begin() + static_cast<std::ptrdiff_t>(from),
                 mine.begin() + static_cast<std::ptrdiff_t>(to),
                 [](const Candidate& a, const Candidate& b) {
-                  return std::pair(a.choice.cut, a.digest) < std::pair(b.choice.cut, b.digest);
+                  return std::pair(a.choice.cut, place_of(a.choice)) <
+                         std::pair(b.choice.cut, place_of(b.choice));
                 });
       Disk disk(trace_, plan_.profile, plan_.suppressed);
       for (std::size_t index = from; index < to; ++index) {

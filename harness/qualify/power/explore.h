@@ -3,10 +3,11 @@
 // In two passes. The first builds the states of all classes at all cuts in memory and keeps one
 // choice for each distinct image, with the latest event at which it was legal: later, more is
 // acknowledged and the demand on the same image is the highest. The second puts images on the disk
-// and has them looked at, classes of few lost calls first, until the budget is spent.
-// Invariants: seed and trace decide which states there are and in which order; a shard looks at
-// those whose digest falls to it, so that the union of shards is the unsharded set.
-// Threads: as CheckPool.
+// and has them looked at until the budget is spent: first, at every cut, nothing and everything of
+// what is pending, then classes of few lost calls, then pairs, then seeded ones.
+// Invariants: seed and the order of calls decide which states there are and in which order,
+// whatever random numbers the store puts into its files; a shard looks at those that fall to it by
+// cut and class, so that the union of shards is the unsharded set. Threads: as CheckPool.
 #pragma once
 
 #include <array>

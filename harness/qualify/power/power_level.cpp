@@ -11,9 +11,9 @@
 
 #include "adapters/registry.h"
 #include "harness/qualify/bundle.h"
+#include "harness/qualify/controls.h"
 #include "harness/qualify/power/minimise.h"
 #include "harness/qualify/power/nested.h"
-#include "harness/qualify/power/power_controls.h"
 #include "harness/trial/trial_directory.h"
 
 namespace assay::qualify::power {
@@ -59,17 +59,18 @@ class PowerLevel {
     outcome_.level = Level::power_files;
     outcome_.profile = to_string(Profile::ordered);
     outcome_.coverage = nlohmann::json::object();
-    control_ = power_control(plan.store, plan.settings_in_force);
-    outcome_.allowed = allowed_loss(plan.claimed, Crash::power);
-    if (control_) outcome_.allowed = std::max(outcome_.allowed, control_->most);
+    control_ = find_control(plan.store, plan.settings_in_force, Crash::power);
+    outcome_.allowed = contract_of(plan.store, plan.settings_in_force, plan.claimed, Crash::power);
   }
 
   Result<LevelOutcome> run() {
     const Result<const Driver*> driver = find_driver(plan_.store);
     if (!driver) return std::unexpected(driver.error());
-    outcome_.store = {{"store", plan_.store},
-                      {"version", (*driver)->version()},
-                      {"settings", plan_.settings_in_force}};
+    life_.options.settings = small_scale(plan_.store, plan_.settings);
+    const auto in_force = resolve_settings(**driver, plan_.durability, life_.options.settings);
+    if (!in_force) return std::unexpected(in_force.error());
+    outcome_.store = {
+        {"store", plan_.store}, {"version", (*driver)->version()}, {"settings", *in_force}};
     auto home = TrialDirectory::make(plan_.root);
     if (!home) return std::unexpected(home.error());
     // Marked as ours, so that the next start removes them after a SIGKILL.
@@ -80,7 +81,6 @@ class PowerLevel {
     std::filesystem::create_directory(again_);
     life_.driver = *driver;
     life_.options.durability = plan_.durability;
-    life_.options.settings = small_scale(plan_.store, plan_.settings);
     life_.options.memory_bytes = kMemory;
     life_.transactions = std::max<std::uint64_t>(kTransactions / plan_.shape.writers, 8);
     // A short history has few states, a long one takes long to judge: many short ones.
