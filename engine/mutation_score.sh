@@ -7,7 +7,7 @@ if [ $# -ne 1 ] || [ ! -x "$1/engine/lode_crash_test" ]; then
   sed -n '2,5s/^# //p' "$0" >&2
   exit 2
 fi
-tests="wal overlay tree store crash model"
+tests="wal overlay tree store arena crash model"
 names=$(grep -rhoE 'LODE_MUTATED\("[a-z-]+"\)' "$(dirname "$0")" | sed 's/.*"\(.*\)".*/\1/' | sort -u)
 for test in $tests; do
   if ! "$1/engine/lode_${test}_test" --gtest_brief=1 >/dev/null 2>&1; then

@@ -140,7 +140,8 @@ PageNeed Engine::reserve_for(const EntryWeights& pending, const std::optional<Pa
       (flush_trees + merge_trees) * (tree_record_bytes + 2 * merged.longest_key_bytes) +
       (flushed.pages + merge.pages) * extent_record_bytes;
   const std::uint64_t manifest = manifest_bytes / page_bytes + 1;
-  return {flushed.pages + merge.pages + manifests * manifest +
+  const std::uint64_t merged_pages = LODE_MUTATED("admission-forgets-the-merge") ? 0 : merge.pages;
+  return {flushed.pages + merged_pages + manifests * manifest +
               streams_at_once * (space_.largest_extent() - 1),
           std::max({flushed.piece, merge.piece, manifest})};
 }

@@ -388,25 +388,6 @@ TEST(ArenaPolicies, a_snapshot_keeps_its_pages_and_closing_it_gives_them_back) {
   EXPECT_LE(store->statistics().at("data_pages_used") - store->statistics().at("tree_pages"), 2.0);
 }
 
-TEST(ArenaPolicies, room_is_made_in_the_background_before_a_commit_is_refused) {
-  for (const Admission admission : {Admission::recount, Admission::weighted}) {
-    Options options = bounded(admission);
-    options.background = true;
-    options.overlay_bytes = 50000;
-    options.log_segment_bytes = 65536;
-    auto store = open_bounded(SimDisk::make(), options);
-    // Ten times the arena, of keys that come again: 400 entries at any time.
-    for (std::uint64_t i = 0; i < 20000; ++i) {
-      const auto receipt =
-          store->put(key_of(i % 400), std::string(500, static_cast<char>('a' + i / 400 % 26)),
-                     Durability::volatile_);
-      ASSERT_TRUE(receipt) << i << ": " << receipt.error().what;
-    }
-    ASSERT_TRUE(store->drain());
-    EXPECT_EQ(contents_of(store->snapshot()).size(), 400U);
-  }
-}
-
 TEST(ArenaPolicies, the_log_lies_outside_of_the_bound) {
   const auto disk = SimDisk::make();
   Options options = bounded(Admission::weighted, std::uint64_t{1} << 20);

@@ -145,7 +145,9 @@ Status Engine::create() {
 // R2: the newest root whose manifest can be read. Both roots' pages are claimed, so that nothing
 // overwrites what the older one needs (I8).
 Status Engine::load_roots() {
-  if (bounded()) space_.set_limit(options_.max_bytes / page_bytes);
+  if (bounded() && !LODE_MUTATED("data-file-without-bound")) {
+    space_.set_limit(options_.max_bytes / page_bytes);
+  }
   LODE_ASSIGN(const RootSlots slots, read_roots(*data_));
   const auto newest = slots.newest();
   if (!newest) {

@@ -5,6 +5,7 @@
 
 #include "engine/base/check.h"
 #include "engine/base/coding.h"
+#include "engine/base/mutation.h"
 #include "engine/tree/filter.h"
 #include "engine/tree/tree.h"
 
@@ -31,6 +32,7 @@ std::uint64_t piece_weight(std::uint64_t bytes) {
 }
 
 std::uint64_t large_weight(std::size_t value_bytes) {
+  if (LODE_MUTATED("weights-forget-large-values")) return 0;
   return value_bytes > max_inline_value_bytes ? piece_weight(value_bytes) : 0;
 }
 
