@@ -18,6 +18,7 @@ enum class ExitStatus : int {
   store_failed = 9,     ///< a store failed, or a child process died
   ledger_damaged = 10,  ///< a ledger or a raw result cannot be trusted
   unsupported = 11,     ///< the store declares that it cannot do this
+  harness_error = 12,   ///< a qualification whose controls show that its verdict means nothing
   interrupted = 130,    ///< stopped by the user; running again resumes
 };
 

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -24,6 +25,7 @@
 #include "harness/ledger/ledger.h"
 #include "harness/qualify/bundle.h"
 #include "harness/qualify/campaign.h"
+#include "harness/qualify/matrix.h"
 
 namespace assay::cli {
 namespace {
@@ -47,12 +49,12 @@ struct QualifyOptions {
   bool json = false;
 };
 
-std::vector<std::string> own_arguments() {
-  std::ifstream file("/proc/self/cmdline", std::ios::binary);
-  std::vector<std::string> arguments;
-  for (std::string argument; std::getline(file, argument, '\0');) arguments.push_back(argument);
-  return arguments;
-}
+struct MatrixOptions {
+  std::vector<std::string> rows;
+  std::string budget = "10s";
+  bool markdown = false;
+  bool junit = false;
+};
 
 /// Memory is as good as a disk against SIGKILL, and faster: what was written to a file is the
 /// kernel's in both cases.
@@ -79,19 +81,14 @@ Result<Settings> settings_of(const std::vector<std::string>& assignments) {
   return settings;
 }
 
-/// The newest stopped campaign of the same identity below runs/, else a new place.
-std::string choose_out(const qualify::CampaignPlan& plan) {
-  const std::string stem = fmt::format("qualify-{}-", fs::path(plan.store).stem().string());
+/// The newest place below runs/ that was stopped by the same flags, else one that nobody has taken.
+std::string choose_place(const std::string& stem,
+                         const std::function<bool(const std::string& place)>& is_stopped) {
   std::vector<std::string> stopped;
   std::error_code code;
-  for (const auto& entry : fs::directory_iterator("runs", code)) {
-    if (!entry.path().filename().string().starts_with(stem)) continue;
-    std::ifstream file(entry.path() / "campaign.json");
-    const auto json = nlohmann::json::parse(file, nullptr, false);
-    if (json.is_object() && json.value("identity", nlohmann::json()) == identity_json(plan) &&
-        !json.value("recorded", true))
+  for (const auto& entry : fs::directory_iterator("runs", code))
+    if (entry.path().filename().string().starts_with(stem) && is_stopped(entry.path().string()))
       stopped.push_back(entry.path().string());
-  }
   if (!stopped.empty()) return *std::ranges::max_element(stopped);
   std::string time = utc_now();
   std::erase_if(time, [](char one) { return one == '-' || one == ':'; });
@@ -100,6 +97,41 @@ std::string choose_out(const qualify::CampaignPlan& plan) {
         fmt::format("runs/{}{}{}", stem, time, again == 0 ? "" : fmt::format("-{}", again));
     if (!fs::exists(path, code)) return path;
   }
+}
+
+std::string choose_out(const qualify::CampaignPlan& plan) {
+  const std::string stem = fmt::format("qualify-{}-", fs::path(plan.store).stem().string());
+  return choose_place(stem, [&](const std::string& place) {
+    std::ifstream file(place + "/campaign.json");
+    const auto json = nlohmann::json::parse(file, nullptr, false);
+    return json.is_object() && json.value("identity", nlohmann::json()) == identity_json(plan) &&
+           !json.value("recorded", true);
+  });
+}
+
+/// In a tree its proofs go where results look for them; elsewhere below `out`.
+std::string ledger_of(const std::string& out_given) {
+  std::error_code code;
+  const bool in_tree = out_given.empty() && fs::is_directory("ledgers", code);
+  return in_tree ? "ledgers/qualification/ledger.jsonl" : "";
+}
+
+Result<std::vector<qualify::Level>> levels_of(const std::vector<std::string>& names) {
+  std::vector<qualify::Level> levels;
+  for (const std::string& name : names) {
+    const auto level = qualify::parse_level(name);
+    if (!level) return fail(level.error());
+    if (!qualify::find_level(*level))
+      return fail(Error(ErrorKind::unsupported, fmt::format("level {} is not built yet", name))
+                      .hint("there are K (kill) and F (power loss at file level)"));
+    if (std::ranges::find(levels, *level) == levels.end()) levels.push_back(*level);
+  }
+  return levels;
+}
+
+std::uint32_t jobs_of(std::uint64_t given) {
+  const unsigned processors = std::max(1U, std::thread::hardware_concurrency());
+  return given == 0 ? std::min(processors, 8U) : static_cast<std::uint32_t>(given);
 }
 
 Result<qualify::CampaignPlan> plan_of(const QualifyOptions& options) {
@@ -134,11 +166,9 @@ Result<qualify::CampaignPlan> plan_of(const QualifyOptions& options) {
   const auto shape = qualify::shape_for((*driver)->capabilities(), writers);
   if (!shape) return fail(shape.error());
   plan.shape = *shape;
-  for (const std::string& name : options.levels) {
-    const auto level = qualify::parse_level(name);
-    if (!level) return fail(level.error());
-    plan.levels.push_back(*level);
-  }
+  const auto levels = levels_of(options.levels);
+  if (!levels) return fail(levels.error());
+  plan.levels = *levels;
   const auto budget = qualify::parse_budget(options.budget);
   if (!budget) return fail(budget.error());
   plan.budget = *budget;
@@ -146,16 +176,11 @@ Result<qualify::CampaignPlan> plan_of(const QualifyOptions& options) {
   if (!shard) return fail(shard.error());
   plan.shard = *shard;
   plan.seed = options.seed;
-  const unsigned processors = std::max(1U, std::thread::hardware_concurrency());
-  plan.jobs =
-      options.jobs == 0 ? std::min(processors, 8U) : static_cast<std::uint32_t>(options.jobs);
+  plan.jobs = jobs_of(options.jobs);
   plan.open_timeout_ms = static_cast<std::uint32_t>(options.open_timeout_s * 1000);
   plan.root = options.root.empty() ? default_root() : options.root;
   plan.out = options.out.empty() ? choose_out(plan) : options.out;
-  // In a tree its proofs go where results look for them.
-  std::error_code code;
-  if (options.out.empty() && fs::is_directory("ledgers", code))
-    plan.ledger = "ledgers/qualification/ledger.jsonl";
+  plan.ledger = ledger_of(options.out);
   return plan;
 }
 
@@ -253,7 +278,7 @@ ExitStatus status_of(qualify::Verdict verdict) {
     case qualify::Verdict::inconclusive:
       return ExitStatus::void_experiment;
     case qualify::Verdict::harness_error:
-      return ExitStatus::internal_error;
+      return ExitStatus::harness_error;
     case qualify::Verdict::skipped:
       return ExitStatus::environment;
   }
@@ -267,7 +292,7 @@ Result<ExitStatus> run_qualify(const QualifyOptions& options) {
   {
     const StopOnSignal stop;
     CampaignLine line;
-    outcome = run_campaign(*plan, own_arguments(), stop.flag(), line);
+    outcome = run_campaign(*plan, command_line(), stop.flag(), line);
   }
   if (!outcome) return fail(outcome.error());
   if (options.json) {
@@ -275,6 +300,7 @@ Result<ExitStatus> run_qualify(const QualifyOptions& options) {
     for (const qualify::LevelOutcome& level : outcome->levels) levels.push_back(to_json(level));
     for (nlohmann::json& level : levels) level.erase("resume");
     fmt::print("{}\n", nlohmann::json{{"levels", std::move(levels)},
+                                      {"verdict", to_string(worst_verdict(outcome->levels))},
                                       {"interrupted", outcome->interrupted},
                                       {"out", plan->out},
                                       {"ledger", outcome->ledger_path}}
@@ -294,6 +320,64 @@ Result<ExitStatus> run_qualify(const QualifyOptions& options) {
   return status_of(worst_verdict(outcome->levels));
 }
 
+Result<qualify::MatrixPlan> matrix_plan_of(const QualifyOptions& options,
+                                           const MatrixOptions& matrix) {
+  qualify::MatrixPlan plan;
+  const auto rows = qualify::choose_rows(matrix.rows);
+  if (!rows) return fail(rows.error());
+  plan.rows = *rows;
+  const auto levels = levels_of(options.levels);
+  if (!levels) return fail(levels.error());
+  plan.levels = *levels;
+  const auto budget = qualify::parse_budget(matrix.budget);
+  if (!budget) return fail(budget.error());
+  plan.budget = *budget;
+  plan.budget_text = matrix.budget;
+  plan.seed = options.seed;
+  plan.writers = static_cast<std::uint32_t>(options.writers);
+  plan.jobs = jobs_of(options.jobs);
+  plan.open_timeout_ms = static_cast<std::uint32_t>(options.open_timeout_s * 1000);
+  plan.root = options.root.empty() ? default_root() : options.root;
+  plan.out = options.out;
+  if (plan.out.empty())
+    plan.out = choose_place("qualify-matrix-", [there = plan](const std::string& place) mutable {
+      there.out = place;
+      return is_unfinished(there);
+    });
+  plan.ledger = ledger_of(options.out);
+  return plan;
+}
+
+Result<ExitStatus> run_matrix(const QualifyOptions& options, const MatrixOptions& how) {
+  const auto plan = matrix_plan_of(options, how);
+  if (!plan) return fail(plan.error());
+  Result<qualify::Matrix> matrix = fail(ErrorKind::internal, "it did not begin");
+  {
+    const StopOnSignal stop;
+    CampaignLine line;
+    matrix = qualify::run_matrix(
+        *plan, command_line(), stop.flag(), line,
+        [&](std::size_t number, const qualify::MatrixRow& row) {
+          line.note(fmt::format("setting {} of {}: {}", number, plan->rows.size(), row.name));
+        });
+  }
+  if (!matrix) return fail(matrix.error());
+  if (options.json)
+    fmt::print("{}\n", matrix_json(*plan, *matrix).dump(2));
+  else if (how.junit)
+    fmt::print("{}", matrix_junit(*matrix));
+  else if (how.markdown)
+    fmt::print("{}", matrix_markdown(*matrix));
+  else
+    fmt::print("{}verdict {}\nrecord  {}\n", printable_lines(matrix_text(*matrix)),
+               to_string(worst_verdict(*matrix)), matrix->ledger_path);
+  if (matrix->interrupted)
+    return fail(Error(ErrorKind::interrupted, "stopped; the settings that were looked at are kept")
+                    .at(plan->out)
+                    .hint("the same command goes on with the setting that it was at"));
+  return status_of(worst_verdict(*matrix));
+}
+
 Result<ExitStatus> replay(const std::string& path, const std::string& root) {
   const auto bundle = qualify::read_bundle(path);
   if (!bundle) return fail(bundle.error());
@@ -311,12 +395,80 @@ Result<ExitStatus> replay(const std::string& path, const std::string& root) {
   return again ? ExitStatus::wrong_contents : ExitStatus::done;
 }
 
+constexpr const char* kStatuses =
+    "Exit status: 0 PASS, 8 FAIL, 5 INCONCLUSIVE, 7 SKIPPED (the machine lacks what the level "
+    "needs), 12 HARNESS-ERROR; the worst of all levels counts.";
+
+void add_levels_flag(CLI::App& verb, QualifyOptions& options) {
+  verb.add_option("--level,--levels", options.levels,
+                  "K (SIGKILL), F (power loss at file level: recorded calls that may be lost are "
+                  "lost), separated by commas when several")
+      ->delimiter(',')
+      ->capture_default_str();
+}
+
+void add_running_flags(CLI::App& verb, QualifyOptions& options) {
+  add_seed_flag(verb, options.seed, "seed of histories and crashes");
+  verb.add_option("--writers", options.writers, "writers at once (at K half of the cases have one)")
+      ->check(whole_number(1, 32))
+      ->capture_default_str();
+  verb.add_option("--jobs", options.jobs, "cases at once; 0 = as many as there are CPUs")
+      ->check(whole_number(0, 256))
+      ->capture_default_str();
+  verb.add_option("--open-timeout", options.open_timeout_s,
+                  "seconds after which a store that is opening hangs")
+      ->check(whole_number(1, 3600))
+      ->capture_default_str();
+  verb.add_option("--root", options.root,
+                  "where stores live meanwhile (/dev/shm/assay-qualify-UID; /var/tmp where there "
+                  "is no memory file system)");
+}
+
+CLI::App* add_replay(CLI::App& verb, Invocation& invocation) {
+  const auto bundle = std::make_shared<std::string>();
+  const auto root = std::make_shared<std::string>();
+  CLI::App* const again = verb.add_subcommand("replay", "Show a failure again, with its story");
+  again->add_option("bundle", *bundle, "directory that `assay qualify` printed")->required();
+  again->add_option("--root", *root, "where the copy lives meanwhile");
+  again->footer("Exit status: 8 the failure shows again, 0 it does not.");
+  again->callback([bundle, root, &invocation] {
+    invocation.action = [bundle, root] { return replay(*bundle, *root); };
+  });
+  return again;
+}
+
+CLI::App* add_matrix(CLI::App& verb, Invocation& invocation) {
+  const auto options = std::make_shared<QualifyOptions>();
+  const auto how = std::make_shared<MatrixOptions>();
+  options->levels = {"K", "F"};
+  CLI::App* const matrix = verb.add_subcommand(
+      "matrix", "Every setting whose legal loss is known: is the lossy seen, does the safe pass?");
+  matrix->add_option("--row", how->rows, "only this setting or store; may be repeated")
+      ->allow_extra_args(false);
+  add_levels_flag(*matrix, *options);
+  matrix->add_option("--budget", how->budget, "of each level of each setting, as for qualify")
+      ->capture_default_str();
+  add_running_flags(*matrix, *options);
+  matrix->add_option("--out", options->out,
+                     "directory for everything instead of runs/qualify-matrix-TIME");
+  CLI::Option* const json = matrix->add_flag("--json", options->json, "print JSON");
+  CLI::Option* const markdown = matrix->add_flag("--markdown", how->markdown, "print Markdown");
+  CLI::Option* const junit = matrix->add_flag("--junit", how->junit, "print JUnit XML");
+  json->excludes(markdown)->excludes(junit);
+  markdown->excludes(junit);
+  matrix->footer(kStatuses);
+  matrix->callback([options, how, &invocation] {
+    invocation.action = [options, how] { return run_matrix(*options, *how); };
+  });
+  return matrix;
+}
+
 }  // namespace
 
 void add_qualify(CLI::App& app, Invocation& invocation) {
   auto options = std::make_shared<QualifyOptions>();
-  CLI::App* const verb =
-      app.add_subcommand("qualify", "Does a store keep what it acknowledged? Kills it and looks");
+  CLI::App* const verb = app.add_subcommand(
+      "qualify", "Does a store keep what it acknowledged? Crashes it and looks at what is left");
   verb->add_option("--store", options->store,
                    "a store of `assay store list` or the path of a plug-in");
   verb->add_option("--durability", options->durability,
@@ -324,41 +476,21 @@ void add_qualify(CLI::App& app, Invocation& invocation) {
       ->capture_default_str();
   verb->add_option("--set", options->assignments, "SETTING=VALUE of the store; may be repeated")
       ->allow_extra_args(false);
-  verb->add_option("--level,--levels", options->levels,
-                   "K (kill), separated by commas when several")
-      ->delimiter(',')
-      ->capture_default_str();
+  add_levels_flag(*verb, *options);
   verb->add_option("--budget", options->budget,
-                   "of each level: a time (60s, 5m) or a number of cases (1000)")
+                   "of each level: a time (60s, 5m) or a number of cases (1000 kills or states)")
       ->capture_default_str();
   verb->add_option("--shard", options->shard, "I/N: this part of N of the same campaign")
       ->capture_default_str();
-  add_seed_flag(*verb, options->seed, "seed of histories and crashes");
-  verb->add_option("--writers", options->writers, "writers at once (half of the cases have one)")
-      ->check(whole_number(1, 32))
-      ->capture_default_str();
-  verb->add_option("--jobs", options->jobs, "cases at once; 0 = as many as there are CPUs")
-      ->check(whole_number(0, 256))
-      ->capture_default_str();
-  verb->add_option("--open-timeout", options->open_timeout_s,
-                   "seconds after which a store that is opening hangs")
-      ->check(whole_number(1, 3600))
-      ->capture_default_str();
-  verb->add_option("--root", options->root,
-                   "where stores live meanwhile (/dev/shm/assay-qualify-UID; /var/tmp where there "
-                   "is no memory file system)");
+  add_running_flags(*verb, *options);
   verb->add_option("--out", options->out,
                    "directory for bundles, state and ledger instead of runs/qualify-STORE-TIME");
   verb->add_flag("--json", options->json, "print the outcome as JSON and nothing else");
-  const auto bundle = std::make_shared<std::string>();
-  CLI::App* const again = verb->add_subcommand("replay", "Show a failure again, with its story");
-  again->add_option("bundle", *bundle, "directory that `assay qualify` printed")->required();
-  again->add_option("--root", options->root, "where the copy lives meanwhile");
-  again->callback([options, bundle, &invocation] {
-    invocation.action = [options, bundle] { return replay(*bundle, options->root); };
-  });
-  verb->callback([options, again, &invocation] {
-    if (again->parsed()) return;
+  verb->footer(kStatuses);
+  CLI::App* const again = add_replay(*verb, invocation);
+  CLI::App* const matrix = add_matrix(*verb, invocation);
+  verb->callback([options, again, matrix, &invocation] {
+    if (again->parsed() || matrix->parsed()) return;
     invocation.action = [options] { return run_qualify(*options); };
   });
 }

@@ -10,7 +10,9 @@
 
 #include "adapters/registry.h"
 #include "adapters/temporary_directory.h"
+#include "harness/ledger/ledger.h"
 #include "harness/qualify/bundle.h"
+#include "harness/qualify/matrix.h"
 
 namespace assay::qualify::power {
 namespace {
@@ -83,6 +85,47 @@ TEST(PowerLevel, ReachesWhatALossySettingMayLoseAndPassesIt) {
   EXPECT_EQ(outcome.verdict, Verdict::pass) << outcome.reason;
   EXPECT_EQ(outcome.observed, Loss::suffix);
   EXPECT_EQ(outcome.proven, DurabilityClass::power_prefix);
+}
+
+TEST(PowerLevel, RunsTheMatrixAndGoesOnWithTheRowThatItWasAt) {
+  const TemporaryDirectory home;
+  MatrixPlan plan;
+  plan.rows = *choose_rows({"raw-file"});
+  plan.levels = {Level::power_files};
+  plan.budget_text = "700";
+  plan.budget = *parse_budget(plan.budget_text);
+  plan.writers = 1;
+  plan.root = home.file("root");
+  plan.out = home.file("out");
+  Silent silent;
+  std::atomic<bool> stop{false};
+  std::vector<std::string> begun;
+  // Stops before the second row looks at anything.
+  const auto stopped = run_matrix(plan, {"test"}, stop, silent, [&](std::size_t, const auto& row) {
+    begun.push_back(row.name);
+    stop = begun.size() == 2;
+  });
+  ASSERT_TRUE(stopped) << stopped.error().message();
+  EXPECT_TRUE(stopped->interrupted);
+  EXPECT_TRUE(is_unfinished(plan));
+  stop = false;
+  const auto all = run_matrix(plan, {"test"}, stop, silent,
+                              [&](std::size_t, const auto& row) { begun.push_back(row.name); });
+  ASSERT_TRUE(all) << all.error().message();
+  const std::vector<std::string> expected{"raw-file unsynced", "raw-file", "raw-file"};
+  EXPECT_EQ(begun, expected);
+  EXPECT_FALSE(is_unfinished(plan));
+  ASSERT_EQ(all->entries.size(), 2U);
+  EXPECT_EQ(all->entries[0].reached, Loss::suffix);
+  EXPECT_EQ(all->entries[1].outcome.proven, DurabilityClass::power);
+  EXPECT_EQ(worst_verdict(*all), Verdict::pass) << matrix_text(*all);
+  const auto ledger = read_ledger(all->ledger_path);
+  ASSERT_TRUE(ledger) << ledger.error().message();
+  EXPECT_EQ(ledger->records.size(), 2U);
+  MatrixPlan other = plan;
+  other.seed = 2;
+  EXPECT_FALSE(run_matrix(other, {"test"}, stop, silent, [](std::size_t, const auto&) {}))
+      << "another matrix must not go on with this one's rows";
 }
 
 }  // namespace
