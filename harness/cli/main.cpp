@@ -53,6 +53,7 @@ int run_command(int argc, char** argv) {
   cli::add_run(app, invocation);
   cli::add_accept(app, invocation);
   cli::add_reproduce(app, invocation);
+  cli::add_history(app, invocation);
   cli::add_gate(app, invocation);
   cli::add_calibrate(app, invocation);
   cli::add_compare(app, invocation);

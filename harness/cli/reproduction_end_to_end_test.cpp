@@ -108,6 +108,11 @@ TEST_F(Reproduction, a_gate_holds_the_newest_result_against_the_accepted_one) {
   EXPECT_NE(junit.find("failures=\"0\""), std::string::npos) << junit;
   EXPECT_NE(junit.find("lmdb vs " + accepted), std::string::npos) << junit;
 
+  const Finished history = assay("history tiny --corridor 100 --json");
+  ASSERT_EQ(history.status, 0) << history.err;
+  EXPECT_EQ(json::parse(history.out)["arms"][1]["points"].size(), 2U) << history.out;
+  EXPECT_EQ(assay("history tony").status, 2);
+
   // The same arms with values 600 times as long: a regression nobody can miss.
   fs::create_directories(directory_ / "slow");
   declare("trials = 4\na_a = false\n", kTwoArms);

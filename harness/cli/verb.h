@@ -32,6 +32,7 @@ void add_accept(CLI::App& app, Invocation& invocation);
 void add_plan(CLI::App& app, Invocation& invocation);
 void add_run(CLI::App& app, Invocation& invocation);
 void add_reproduce(CLI::App& app, Invocation& invocation);
+void add_history(CLI::App& app, Invocation& invocation);
 void add_gate(CLI::App& app, Invocation& invocation);
 void add_calibrate(CLI::App& app, Invocation& invocation);
 void add_compare(CLI::App& app, Invocation& invocation);

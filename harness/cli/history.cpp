@@ -1,0 +1,175 @@
+// assay history: one experiment over its results and their commits, and where it changed first.
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "harness/cli/ledger_verb.h"
+#include "harness/cli/verb.h"
+#include "harness/experiment/history.h"
+#include "harness/experiment/plan_record.h"
+
+namespace assay::cli {
+namespace {
+
+using nlohmann::json;
+
+struct HistoryOptions {
+  std::string experiment;
+  std::vector<std::string> ledgers;
+  double corridor = 1.1;
+  std::string relative_to;
+  std::string machine;
+  bool json = false;
+};
+
+std::string text_at(const json& tree, const char* pointer) {
+  const json::json_pointer at(pointer);
+  if (!tree.is_object() || !tree.contains(at)) return {};
+  return tree.at(at).is_string() ? tree.at(at).get<std::string>() : std::string();
+}
+
+HistoryPoint point_of(const LedgerResult& result) {
+  HistoryPoint point;
+  point.result = result.result;
+  point.time = result.ended;
+  point.commit = text_at(result.plan, "/provenance/source/commit");
+  for (const json& row : result.verdict.value("rows", json::array())) {
+    for (const json& value : row.value("values", json::array())) {
+      if (!value.is_number() || value.get<double>() <= 0.0) continue;
+      point.values[row.value("arm", "")].push_back(value.get<double>());
+    }
+  }
+  return point;
+}
+
+/// Judged results of the experiment in all the ledgers, oldest first; copies of one record once.
+Result<std::vector<LedgerResult>> results_of(const HistoryOptions& options) {
+  const auto ledgers = find_ledgers(options.ledgers);
+  if (!ledgers) return fail(ledgers.error());
+  std::vector<LedgerResult> found;
+  std::vector<std::string> names;
+  for (const std::string& ledger : *ledgers) {
+    auto all = read_results(ledger);
+    if (!all) return fail(all.error());
+    for (LedgerResult& one : all->results) {
+      names.push_back(one.experiment);
+      const bool copy = std::any_of(found.begin(), found.end(), [&](const LedgerResult& other) {
+        return other.result == one.result && other.machine == one.machine;
+      });
+      const bool judged = one.verdict.is_object() && one.outcome != "void";
+      if (one.experiment == options.experiment && judged && !copy) found.push_back(std::move(one));
+    }
+  }
+  std::stable_sort(found.begin(), found.end(),
+                   [](const auto& a, const auto& b) { return a.ended < b.ended; });
+  if (!found.empty()) return found;
+  const std::string near = nearest_name(options.experiment, names);
+  Error error(ErrorKind::bad_input,
+              fmt::format("no ledger holds a judged result of '{}'", options.experiment));
+  if (!near.empty() && near != options.experiment) {
+    error.hint(fmt::format("did you mean '{}'?", near));
+  }
+  return fail(error);
+}
+
+/// Those that can be held against the newest: its metric, its machine (or the one asked for).
+std::size_t keep_comparable(const HistoryOptions& options, std::vector<LedgerResult>& results) {
+  const std::string metric = text_at(results.back().verdict, "/metric");
+  const std::string machine = options.machine.empty() ? results.back().machine : options.machine;
+  return std::erase_if(results, [&](const LedgerResult& one) {
+    return text_at(one.verdict, "/metric") != metric || !one.machine.starts_with(machine);
+  });
+}
+
+std::string number(const json& value) {
+  return value.is_number() ? fmt::format("{:.4g}", value.get<double>()) : std::string("-");
+}
+
+void print_arm(const json& arm, const std::string& unit) {
+  fmt::print("\n{}\n", printable(arm["arm"].get<std::string>()));
+  std::vector<std::vector<std::string>> rows{
+      {"RESULT", "COMMIT", "N", unit, "TO THE LEVEL BEFORE", "ADJUSTED P", ""}};
+  for (const json& one : arm["points"]) {
+    const std::string commit = one["commit"].get<std::string>();
+    rows.push_back({one["result"].get<std::string>(), commit.empty() ? "?" : commit.substr(0, 12),
+                    one["n"].dump(), number(one["value"]),
+                    one["ratio"].is_null()
+                        ? "-"
+                        : fmt::format("{}x ({} to {})", number(one["ratio"]),
+                                      number(one["interval"][0]), number(one["interval"][1])),
+                    number(one["p_adjusted"]), one["changed"] == true ? "CHANGED" : ""});
+  }
+  print_table(rows);
+  for (const json& change : arm["changes"]) {
+    fmt::print("  {}\n", printable(change.get<std::string>()));
+  }
+}
+
+Result<ExitStatus> history(const HistoryOptions& options) {
+  auto results = results_of(options);
+  if (!results) return fail(results.error());
+  const std::size_t left_out = keep_comparable(options, *results);
+  if (results->empty()) {
+    return fail(ErrorKind::bad_input,
+                fmt::format("no result is of the machine '{}'", options.machine));
+  }
+  const auto plan = judging_plan(results->back().plan.value("experiment", json::object()));
+  if (!plan) return fail(plan.error());
+  std::vector<HistoryPoint> points;
+  for (const LedgerResult& one : *results) points.push_back(point_of(one));
+  const json arms = history_of(points, *plan, options.corridor, options.relative_to);
+  if (options.json) {
+    const json all = {{"experiment", options.experiment},
+                      {"corridor", options.corridor},
+                      {"relative_to", options.relative_to},
+                      {"left_out", left_out},
+                      {"arms", arms}};
+    fmt::print("{}\n", all.dump(2, ' ', false, json::error_handler_t::replace));
+    return ExitStatus::done;
+  }
+  fmt::print("{}: {} results of machine {:.12}, a change is one out of {:g}x\n",
+             printable(options.experiment), points.size(), results->back().machine,
+             options.corridor);
+  const std::string unit = options.relative_to.empty() ? text_at(results->back().verdict, "/unit")
+                                                       : "SHARE OF " + options.relative_to;
+  bool any = false;
+  for (const json& arm : arms) {
+    print_arm(arm, unit);
+    any = any || !arm["changes"].empty();
+  }
+  fmt::print("\n{}\n",
+             any ? "Commits between two results were not measured." : "No change was shown.");
+  if (left_out > 0) {
+    fmt::print("{} of another machine or metric left out (--machine chooses)\n",
+               left_out == 1 ? "1 result is" : fmt::format("{} results are", left_out));
+  }
+  return ExitStatus::done;
+}
+
+}  // namespace
+
+void add_history(CLI::App& app, Invocation& invocation) {
+  auto options = std::make_shared<HistoryOptions>();
+  CLI::App* verb = app.add_subcommand(
+      "history", "One experiment over its results and commits, and the first that changed it");
+  verb->add_option("experiment", options->experiment, "its name, as the plans have it")->required();
+  verb->add_option("ledgers", options->ledgers,
+                   "ledgers to look in (default: all below ledgers/ and runs/)");
+  verb->add_option("--corridor", options->corridor,
+                   "how many times better or worse is no change yet: sessions differ")
+      ->check(CLI::Range(1.0, 1000.0))
+      ->capture_default_str();
+  verb->add_option("--relative-to", options->relative_to,
+                   "compare shares of this reference (raw-file, null)");
+  verb->add_option("--machine", options->machine,
+                   "the beginning of a fingerprint (default: the newest result's)");
+  verb->add_flag("--json", options->json, "print it as JSON");
+  verb->callback(
+      [options, &invocation] { invocation.action = [options] { return history(*options); }; });
+}
+
+}  // namespace assay::cli
