@@ -36,11 +36,11 @@ Attempt bar_figure(const FigureSet& set, const BarKind& kind) {
   sheet.body += fmt::format(
       "set xlabel {} noenhanced textcolor rgb '#222222'\nunset key\n"
       "set style fill solid 0.85 noborder\n",
-      quoted(kind.axis + std::string(scale.logarithmic ? " (logarithmic)" : "")));
+      gnuplot_quoted(kind.axis + std::string(scale.logarithmic ? " (logarithmic)" : "")));
   sheet.data = "# value row\n";
   std::string plots;
   for (std::size_t i = 0; i < set.arms.size(); ++i) {
-    sheet.data += fmt::format("\n\n# {}\n", quoted(set.arms[i].name));
+    sheet.data += fmt::format("\n\n# {}\n", gnuplot_quoted(set.arms[i].name));
     if (!values[i]) {
       sheet.data += "NaN NaN\n";
       sheet.body += fmt::format(
@@ -60,7 +60,7 @@ Attempt bar_figure(const FigureSet& set, const BarKind& kind) {
     sheet.body += fmt::format(
         "set label {} {} at first {:.9g}, first {} left offset 0.8,0 "
         "font ',13' noenhanced textcolor rgb '#222222'\n",
-        501 + i, quoted(text), empty ? scale.axis.low : *values[i], i);
+        501 + i, gnuplot_quoted(text), empty ? scale.axis.low : *values[i], i);
     if (empty) continue;
     plots += fmt::format(
         "{0}'{1}.dat' index {2} using ($1/2+{3}/2):2:({3}):1:($2-0.26):($2+0.26) "

@@ -53,7 +53,7 @@ Attempt percentile_figure(const FigureSet& set, const std::string& operation,
   for (std::size_t i = 0; i < curves.size(); ++i) {
     const Arm& arm = set.arms[curves[i].arm];
     const Look& look = looks[curves[i].arm];
-    sheet.data += fmt::format("\n\n# {}\n", quoted(arm.name));
+    sheet.data += fmt::format("\n\n# {}\n", gnuplot_quoted(arm.name));
     for (const Percentiles::Point& point : curves[i].percentiles->points) {
       sheet.data += fmt::format("{:.9g} {:.9g}\n", 1.0 / (1.0 - point.quantile),
                                 std::max(point.latency_ns, low));

@@ -192,7 +192,7 @@ TEST(Axis, covers_whole_decades) {
 }
 
 TEST(Quoted, doubles_quotes_and_drops_control_characters) {
-  EXPECT_EQ(quoted("it's\n`x`"), "'it''s `x`'");
+  EXPECT_EQ(gnuplot_quoted("it's\n`x`"), "'it''s `x`'");
 }
 
 TEST(FileName, cannot_leave_the_directory) {

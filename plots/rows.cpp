@@ -57,18 +57,19 @@ std::string row_names(const std::vector<Arm>& arms) {
     out += fmt::format(
         "set label {} {} at screen 0.262, first {:.3f} right font ',14' noenhanced "
         "textcolor rgb '#222222'\n",
-        201 + 2 * i, quoted(shortened(arms[i].name, 26)), static_cast<double>(i) - gap);
+        201 + 2 * i, gnuplot_quoted(shortened(arms[i].name, 26)), static_cast<double>(i) - gap);
     out += fmt::format(
         "set label {} {} at screen 0.262, first {:.3f} right font ',11' noenhanced "
         "textcolor rgb '#5f6368'\n",
-        202 + 2 * i, quoted(shortened(whole ? second : second.substr(0, second.rfind(" (")), 36)),
+        202 + 2 * i,
+        gnuplot_quoted(shortened(whole ? second : second.substr(0, second.rfind(" (")), 36)),
         static_cast<double>(i) + gap);
     if (whole) continue;
     // Who says what the class is must not be cut off: "(declared power, settings give process)".
     out += fmt::format(
         "set label {} {} at screen 0.262, first {:.3f} right font ',9' noenhanced "
         "textcolor rgb '#5f6368'\n",
-        401 + i, quoted(shortened(arms[i].durability.substr(proof), 44)),
+        401 + i, gnuplot_quoted(shortened(arms[i].durability.substr(proof), 44)),
         static_cast<double>(i) + 2.3 * gap);
   }
   return out;
@@ -92,7 +93,7 @@ std::string beyond_label(std::size_t row, const std::string& text, const std::st
   return fmt::format(
       "set label {} {} at screen 0.96, first {} right font ',13' noenhanced "
       "textcolor rgb '{}'\n",
-      401 + row, quoted(text + " \u2192"), row, colour);
+      401 + row, gnuplot_quoted(text + " \u2192"), row, colour);
 }
 
 }  // namespace assay::plots

@@ -50,7 +50,7 @@ std::string panel_source(const std::vector<std::size_t>& arms, const std::vector
   out += fmt::format(
       "set label 104 {} at screen 0.02, screen {:.3f} font ',12' textcolor rgb "
       "'#222222'\n",
-      quoted(panel.title), panel.top + 0.035);
+      gnuplot_quoted(panel.title), panel.top + 0.035);
   std::string plots;
   for (std::size_t i = 0; i < arms.size(); ++i) {
     const Look& look = looks[arms[i]];
@@ -96,7 +96,7 @@ Attempt series_figure(const FigureSet& set) {
               "p99_median_ns p99_high_ns\n",
               ""};
   for (const std::size_t i : arms) {
-    sheet.data += fmt::format("\n\n# {}\n", quoted(set.arms[i].name));
+    sheet.data += fmt::format("\n\n# {}\n", gnuplot_quoted(set.arms[i].name));
     for (const Slot& slot : set.arms[i].series) {
       sheet.data += fmt::format("{:.9g} {:.9g} {:.9g} {:.9g} {} {} {}\n", slot.t_s, slot.rate_low,
                                 slot.rate_median, slot.rate_high, number(slot.p99_low_ns),

@@ -71,7 +71,7 @@ std::vector<Look> looks_of(const std::vector<Arm>& arms) {
   return looks;
 }
 
-std::string quoted(const std::string& text) {
+std::string gnuplot_quoted(const std::string& text) {
   std::string out = "'";
   for (const char c : text) {
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
@@ -177,7 +177,7 @@ std::string axis_commands(const std::string& axis, const Axis& scale) {
   for (const auto& [value, label] : scale.ticks) {
     std::string format;  // gnuplot takes the label of a tick for a format
     for (const char c : label) format += c == '%' ? std::string("%%") : std::string(1, c);
-    ticks.push_back(fmt::format("{} {:.9g}", quoted(format), value));
+    ticks.push_back(fmt::format("{} {:.9g}", gnuplot_quoted(format), value));
   }
   std::string out = scale.logarithmic ? fmt::format("set logscale {}\n", axis) : "";
   out += fmt::format("set {}range [{:.9g}:{:.9g}] noextend\n", axis, scale.low, scale.high);
@@ -207,7 +207,7 @@ std::string legend(const std::vector<Arm>& arms, const std::vector<Look>& looks,
     out += fmt::format(
         "set label {} {} at screen 0.828, screen {:.4f} left font ',13' noenhanced "
         "textcolor rgb '{}'\n",
-        601 + i, quoted(shortened(arms[shown[i]].name, 20)), y, kInk);
+        601 + i, gnuplot_quoted(shortened(arms[shown[i]].name, 20)), y, kInk);
   }
   return out;
 }
@@ -223,15 +223,15 @@ std::string frame(const Stamp& stamp, const std::string& title, const std::strin
   out += fmt::format(
       "set label 101 {} at screen 0.02, screen 0.955 font ',19' noenhanced "
       "textcolor rgb '{}'\n",
-      quoted(shortened(title, 76)), kInk);
+      gnuplot_quoted(shortened(title, 76)), kInk);
   out += fmt::format(
       "set label 102 {} at screen 0.02, screen 0.905 font ',13' noenhanced "
       "textcolor rgb '{}'\n",
-      quoted(shortened(subtitle, 118)), kFaint);
+      gnuplot_quoted(shortened(subtitle, 118)), kFaint);
   out += fmt::format(
       "set label 103 {} at screen 0.98, screen 0.025 right font ',11' noenhanced "
       "textcolor rgb '{}'\n",
-      quoted(shortened(source, 130)), kFaint);
+      gnuplot_quoted(shortened(source, 130)), kFaint);
   out += "set border 0\nset grid linetype 1 dashtype 1 linewidth 1 linecolor rgb '#e4e6e9'\n";
   out += "set tics scale 0\nset lmargin at screen 0.10\nset rmargin at screen 0.97\n";
   out += "set tmargin at screen 0.86\nset bmargin at screen 0.175\n";

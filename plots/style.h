@@ -33,7 +33,7 @@ struct Look {
 [[nodiscard]] std::vector<Look> looks_of(const std::vector<Arm>& arms);
 
 /// A single-quoted gnuplot string, in which nothing is expanded; control characters become spaces.
-[[nodiscard]] std::string quoted(const std::string& text);
+[[nodiscard]] std::string gnuplot_quoted(const std::string& text);
 /// A name for files: lower-case letters, digits and dashes, at most 40 characters.
 [[nodiscard]] std::string file_name(const std::string& text);
 /// At most `size` characters, the last one an ellipsis when something was cut.

@@ -51,13 +51,13 @@ Attempt throughput_figure(const FigureSet& set) {
   sheet.body += fmt::format(
       "set xlabel {} noenhanced textcolor rgb '#222222'\nunset key\n"
       "set style fill solid 0.85 noborder\n",
-      quoted(name_of_unit(set.unit) + (scale.logarithmic ? " (logarithmic)" : "")));
+      gnuplot_quoted(name_of_unit(set.unit) + (scale.logarithmic ? " (logarithmic)" : "")));
   sheet.data = "# index 2i: mean low high row; index 2i+1: value row, of arm i\n";
   std::vector<std::string> plots;
   for (std::size_t i = 0; i < set.arms.size(); ++i) {
     const Arm& arm = set.arms[i];
     const bool beyond = largest[i] && *largest[i] > scale.axis.high;
-    const std::string name = quoted(arm.name);
+    const std::string name = gnuplot_quoted(arm.name);
     sheet.data += fmt::format("\n\n# {} {}\n", i, name);
     if (arm.centre) {
       sheet.data += fmt::format("{:.9g} {:.9g} {:.9g} {}\n", *arm.centre,

@@ -46,7 +46,7 @@ int authorize(void* reads, int action, const char* first, const char* second, co
   return action == SQLITE_SELECT || action == SQLITE_RECURSIVE ? SQLITE_OK : SQLITE_DENY;
 }
 
-std::string quoted(std::string_view name) {
+std::string sql_quoted(std::string_view name) {
   return fmt::format("\"{}\"", name);
 }
 
@@ -58,8 +58,8 @@ Status execute(sqlite3* database, const std::string& sql) {
 Status make_tables(sqlite3* database) {
   for (const TableSource& table : table_sources()) {
     std::vector<std::string> columns;
-    for (const ColumnSource& column : table.columns) columns.push_back(quoted(column.name));
-    ASSAY_TRY(execute(database, fmt::format("CREATE TABLE {} ({})", quoted(table.name),
+    for (const ColumnSource& column : table.columns) columns.push_back(sql_quoted(column.name));
+    ASSAY_TRY(execute(database, fmt::format("CREATE TABLE {} ({})", sql_quoted(table.name),
                                             fmt::join(columns, ", "))));
   }
   return {};
@@ -163,16 +163,16 @@ class TableFiller {
     for (const ColumnSource& column : table.columns) {
       if (!wanted.contains(std::string(column.name))) continue;
       filler.columns_.push_back(column);
-      names.push_back(quoted(column.name));
+      names.push_back(sql_quoted(column.name));
     }
     // A query may count rows without reading one of their columns.
     if (names.empty()) {
       filler.columns_.push_back(table.columns[1]);
-      names.push_back(quoted(table.columns[1].name));
+      names.push_back(sql_quoted(table.columns[1].name));
     }
-    const std::string sql =
-        fmt::format("INSERT INTO {} ({}) VALUES ({})", quoted(table.name), fmt::join(names, ","),
-                    fmt::join(std::vector<std::string>(names.size(), "?"), ","));
+    const std::string sql = fmt::format(
+        "INSERT INTO {} ({}) VALUES ({})", sql_quoted(table.name), fmt::join(names, ","),
+        fmt::join(std::vector<std::string>(names.size(), "?"), ","));
     sqlite3_stmt* made = nullptr;
     if (::sqlite3_prepare_v2(database, sql.c_str(), -1, &made, nullptr) != SQLITE_OK) {
       return fail(ErrorKind::internal, fmt::format("SQLite: {}", ::sqlite3_errmsg(database)));
