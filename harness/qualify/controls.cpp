@@ -128,7 +128,8 @@ const std::vector<Rule>& rules() {
       {"", "rocksdb", {}, kSafe, std::nullopt, kRocksdbRecovery},
       {"raw-file unsynced", "raw-file", {{"method", "none"}}, kSafe, kSuffix, kRawFile},
       {"raw-file", "raw-file", {}, kSafe, kSafe, kRawFile},
-      {"lode window", "lode", {{"durability", "window"}}, kSafe, kSuffix, kLode},
+      // Acknowledged in memory: gone with the process as well.
+      {"lode window", "lode", {{"durability", "window"}}, kSuffix, kSuffix, kLode},
       {"lode", "lode", {{"durability", "sync"}}, kSafe, kSafe, kLode},
   };
   return all;

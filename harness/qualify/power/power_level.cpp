@@ -242,9 +242,12 @@ class PowerLevel {
     NestedPlan nested;
     nested.explore = explore_plan(Profile::ordered, 10);
     nested.explore.states_max = 200;
-    nested.explore.time = std::chrono::milliseconds(1'000);
     nested.recoveries =
         plan_.budget.cases ? std::min<std::uint64_t>(*plan_.budget.cases / 1000, 20) : 10;
+    // All of them together within what the shares of the profiles leave of the time.
+    nested.explore.time = plan_.budget.cases ? std::chrono::milliseconds(1'000)
+                                             : plan_.budget.time.value_or(kTime) / 10 /
+                                                   static_cast<std::int64_t>(nested.recoveries);
     nested.directory = again_;
     auto found = explore_nested(life_, recorded_.trace, recorded_.receipts, nested);
     if (!found) return std::unexpected(found.error());

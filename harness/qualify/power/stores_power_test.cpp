@@ -35,7 +35,7 @@ std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
 /// its absence. scripts/qualify-full asks for many.
 std::uint64_t states_of(const Case& each) {
   if (each.store == std::string("rocksdb")) return 40;
-  return each.name == std::string("lode_defaults") ? 40 : 200;
+  return each.name == std::string("lode_defaults") ? 24 : 200;
 }
 
 class StorePower : public testing::TestWithParam<Case> {};
