@@ -1,5 +1,5 @@
 // Which directories the next run removes, and which it leaves.
-#include "harness/trial/trial_directory.h"
+#include "harness/trial/trial.h"
 
 #include <filesystem>
 #include <fstream>
