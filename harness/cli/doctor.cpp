@@ -146,7 +146,29 @@ void wait_for_the_end() {
   ::sigwait(&awaited, &signal);
 }
 
-Result<ExitStatus> hold_settings(const Flags& flags, const std::vector<Finding>& findings) {
+/// Refuses where `unmet` holds a demanded item, which `what` is said of.
+Status refuse(const std::vector<Finding>& unmet, std::string_view what) {
+  std::vector<std::string> ids;
+  for (const Finding& one : unmet) {
+    ids.push_back(one.id);
+    fmt::print(stderr, "doctor: {} ({}): found {}, wanted {}; {}\n", one.title, one.id,
+               printable(one.found), one.wanted, one.how);
+  }
+  if (ids.empty()) return {};
+  return fail(Error(ErrorKind::environment,
+                    fmt::format("{}, so that nothing was run: {}", what, fmt::join(ids, ", "))));
+}
+
+/// Demanded items that nothing which is set could make as wanted: refused before anything changes.
+Status check_what_cannot_be_set(const std::vector<Finding>& findings) {
+  std::vector<Finding> unmet = doctor::unmet_demands(findings);
+  std::erase_if(unmet, [](const Finding& one) { return !one.remedies.empty(); });
+  return refuse(unmet, "demanded, not as wanted and nothing that --apply can set");
+}
+
+Result<ExitStatus> hold_settings(const Flags& flags, const doctor::Options& options,
+                                 const std::vector<Finding>& findings) {
+  ASSAY_TRY(check_what_cannot_be_set(findings));
   std::vector<doctor::Remedy> remedies;
   for (const Finding& finding : findings) {
     remedies.insert(remedies.end(), finding.remedies.begin(), finding.remedies.end());
@@ -158,6 +180,11 @@ Result<ExitStatus> hold_settings(const Flags& flags, const std::vector<Finding>&
     fmt::print(stderr, "doctor: {} = {} (was {})\n", change.path, change.applied, change.before);
   }
   if (held->changes().empty()) fmt::print(stderr, "doctor: there is nothing that it could set\n");
+  // The look again tells whether it helped; what is held is put back at the end of its scope.
+  if (!options.demanded.empty()) {
+    ASSAY_TRY(refuse(doctor::unmet_demands(doctor::examine(options)),
+                     "demanded and not as wanted after all was set that can be"));
+  }
   int status = 0;
   if (flags.command.empty()) {
     wait_for_the_end();
@@ -181,17 +208,23 @@ Result<ExitStatus> examine(const Flags& given) {
   if (flags.as_json && flags.apply) {
     return fail(Error(ErrorKind::bad_input, "--json and --apply exclude each other"));
   }
-  const auto restored = doctor::restore_leftovers(doctor::SettingsPlace{});
-  if (!restored) return fail(restored.error());
-  for (const std::string& line : *restored) {
+  if (std::error_code error;
+      !given.root.empty() && !std::filesystem::is_directory(given.root, error)) {
+    return fail(Error(ErrorKind::bad_input, "--root is no directory")
+                    .at(given.root)
+                    .hint("name the directory whose device the trials would write to"));
+  }
+  const doctor::Leftovers left = doctor::restore_leftovers(doctor::SettingsPlace{});
+  for (const std::string& line : left.restored) {
     fmt::print(stderr, "doctor: left by a run that was killed: {}\n", line);
   }
+  if (left.trouble) fmt::print(stderr, "doctor: {}\n", printable(left.trouble->message()));
   doctor::Options options;
   options.benchmark_root = flags.root.empty() ? "/var/tmp" : flags.root;
   options.watch = std::chrono::milliseconds(flags.watch_ms);
   options.demanded = flags.demanded;
   const std::vector<Finding> findings = doctor::examine(options);
-  if (flags.apply) return hold_settings(flags, findings);
+  if (flags.apply) return hold_settings(flags, options, findings);
   if (flags.as_json) {
     fmt::print("{}\n", doctor::to_json(findings).dump(2, ' ', false,
                                                       nlohmann::json::error_handler_t::replace));

@@ -82,7 +82,8 @@ Finding look_at_background_writers(const Look& look) {
     return finding;
   }
   finding.found = fmt::format("{} in {} ms", mib(*look.written_bytes), look.watched.count());
-  if (!look.busiest_writer.empty()) finding.found += "; most by " + look.busiest_writer;
+  if (!look.busiest_writer.empty())
+    finding.found += "; asked for most, to any device: " + look.busiest_writer;
   const auto ms = static_cast<std::uint64_t>(look.watched.count());
   finding.state = *look.written_bytes * 1000 / ms <= kMostPerSecond ? State::fine : State::differs;
   return finding;

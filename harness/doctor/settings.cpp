@@ -13,6 +13,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "harness/ledger/durable_file.h"
@@ -111,27 +112,40 @@ Result<std::string> put_back(const SystemFiles& files, const json& change) {
   return fmt::format("{} is {} again", path, before);
 }
 
-/// All that the journal names, last change first; the journal goes when everything is back.
-Result<std::vector<std::string>> restore_from_journal(const SettingsPlace& place) {
+/// All that the journal names, last change first, each whether or not another can be put back; the
+/// journal goes when everything is back.
+Leftovers restore_from_journal(const SettingsPlace& place) {
   const Result<json> journal = read_journal(place);
-  if (!journal) return fail(journal.error());
+  if (!journal) return {{}, journal.error()};
   const SystemFiles files(place.system_root);
   std::vector<std::string> told;
+  std::vector<std::string> left;
   if ((*journal)["boot_id"] != boot_id(files)) {
     told.emplace_back("the machine was started anew since: its settings are its own again");
   } else {
     const json& changes = (*journal)["changes"];
     for (auto change = changes.rbegin(); change != changes.rend(); ++change) {
       Result<std::string> done = put_back(files, *change);
-      if (!done) return fail(done.error());
-      told.push_back(std::move(*done));
+      if (done) {
+        told.push_back(std::move(*done));
+      } else {
+        left.push_back(done.error().message());
+      }
     }
+  }
+  if (!left.empty()) {
+    return {std::move(told),
+            Error(ErrorKind::environment,
+                  fmt::format("not every setting could be put back: {}", fmt::join(left, "; ")))
+                .at(place.journal)
+                .hint("it names them; remove it once they are as they should be")};
   }
   if (::unlink(place.journal.c_str()) != 0) {
     const int code = errno;
-    return fail(system_error("cannot remove the doctor's journal", code).at(place.journal));
+    return {std::move(told),
+            system_error("cannot remove the doctor's journal", code).at(place.journal)};
   }
-  return told;
+  return {std::move(told), std::nullopt};
 }
 
 bool exists(const std::string& path) {
@@ -148,9 +162,9 @@ bool exists(const std::string& path) {
   }
   int status = 0;
   if (exists(place.journal)) {
-    const auto told = restore_from_journal(place);
-    if (!told) {
-      const std::string line = fmt::format("assay: doctor: {}\n", told.error().message());
+    const Leftovers told = restore_from_journal(place);
+    if (told.trouble) {
+      const std::string line = fmt::format("assay: doctor: {}\n", told.trouble->message());
       std::fputs(line.c_str(), stderr);
       status = 1;
     }
@@ -167,11 +181,19 @@ Status apply_all(const SystemFiles& files, const std::vector<Change>& changes) {
 
 }  // namespace
 
-Result<std::vector<std::string>> restore_leftovers(const SettingsPlace& place) {
-  if (!exists(place.journal)) return std::vector<std::string>{};
+Leftovers restore_leftovers(const SettingsPlace& place) {
+  if (!exists(place.journal)) return {};
   const Result<int> lock = take_lock(place);
-  if (!lock) return fail(lock.error());
-  auto told = restore_from_journal(place);
+  if (!lock) {
+    return {
+        {},
+        Error(ErrorKind::environment,
+              fmt::format("settings are held, or were left by a run that was killed, and are not "
+                          "put back now ({})",
+                          lock.error().message()))
+            .at(place.journal)};
+  }
+  Leftovers told = restore_from_journal(place);
   ::close(*lock);
   return told;
 }
@@ -182,9 +204,9 @@ Result<HeldSettings> HeldSettings::apply(const std::vector<Remedy>& remedies,
   if (!lock) return fail(lock.error());
   const SystemFiles files(place.system_root);
   if (exists(place.journal)) {
-    if (const auto told = restore_from_journal(place); !told) {
+    if (const Leftovers told = restore_from_journal(place); told.trouble) {
       ::close(*lock);
-      return fail(told.error());
+      return fail(*told.trouble);
     }
   }
   std::vector<Change> changes;

@@ -8,6 +8,7 @@
 
 #include <sys/types.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,10 +29,15 @@ struct Change {
   std::string applied;
 };
 
-/// Puts back what a killed process has left applied. The sentences say what was done; empty when
-/// there was nothing. An error of kind `environment` when another process holds settings now, or
-/// when they cannot be put back.
-[[nodiscard]] Result<std::vector<std::string>> restore_leftovers(const SettingsPlace& place);
+struct Leftovers {
+  std::vector<std::string> restored;  ///< what was done about each value that was left applied
+  /// Why something is not as it was: held now, no permission, a damaged journal. It names the file.
+  std::optional<Error> trouble;
+};
+
+/// Puts back what a killed process has left applied; both members are empty when there was nothing.
+/// It never fails as a whole, so that looking at the machine always works.
+[[nodiscard]] Leftovers restore_leftovers(const SettingsPlace& place);
 
 class HeldSettings {
  public:

@@ -89,18 +89,18 @@ TEST_F(Settings, are_put_back_by_the_guardian_when_their_holder_is_killed) {
 TEST_F(Settings, that_the_guardian_could_not_put_back_either_are_put_back_at_the_next_start) {
   put("/run/doctor.json",
       R"({"schema":1,"boot_id":"this-boot","changes":[{"path":"/a","before":"older","applied":"old"}]})");
-  const auto told = restore_leftovers(place_);
-  ASSERT_TRUE(told) << told.error().message();
-  ASSERT_EQ(told->size(), 1U);
+  const Leftovers told = restore_leftovers(place_);
+  ASSERT_FALSE(told.trouble) << told.trouble->message();
+  ASSERT_EQ(told.restored.size(), 1U);
   EXPECT_EQ(text("/a"), "older");
   EXPECT_FALSE(journal_is_there());
-  EXPECT_TRUE(restore_leftovers(place_)->empty());
+  EXPECT_TRUE(restore_leftovers(place_).restored.empty());
 }
 
 TEST_F(Settings, of_an_earlier_boot_are_left_alone) {
   put("/run/doctor.json",
       R"({"schema":1,"boot_id":"other","changes":[{"path":"/a","before":"older","applied":"old"}]})");
-  ASSERT_TRUE(restore_leftovers(place_));
+  ASSERT_FALSE(restore_leftovers(place_).trouble);
   EXPECT_EQ(text("/a"), "old");
   EXPECT_FALSE(journal_is_there());
 }
@@ -108,9 +108,9 @@ TEST_F(Settings, of_an_earlier_boot_are_left_alone) {
 TEST_F(Settings, that_somebody_else_changed_meanwhile_are_left_and_named) {
   put("/run/doctor.json",
       R"({"schema":1,"boot_id":"this-boot","changes":[{"path":"/a","before":"older","applied":"x"}]})");
-  const auto told = restore_leftovers(place_);
-  ASSERT_TRUE(told) << told.error().message();
-  EXPECT_NE(told->at(0).find("somebody else"), std::string::npos);
+  const Leftovers told = restore_leftovers(place_);
+  ASSERT_FALSE(told.trouble) << told.trouble->message();
+  EXPECT_NE(told.restored.at(0).find("somebody else"), std::string::npos);
   EXPECT_EQ(text("/a"), "old");
 }
 
@@ -120,7 +120,10 @@ TEST_F(Settings, have_one_holder_at_a_time) {
   const auto second = HeldSettings::apply({{"/a", "newer"}}, place_);
   ASSERT_FALSE(second);
   EXPECT_EQ(second.error().kind(), ErrorKind::environment);
-  EXPECT_FALSE(restore_leftovers(place_)) << "they are held, not left";
+  const Leftovers looked = restore_leftovers(place_);
+  ASSERT_TRUE(looked.trouble) << "they are held, not left";
+  EXPECT_NE(looked.trouble->message().find(place_.journal), std::string::npos);
+  EXPECT_TRUE(looked.restored.empty());
   EXPECT_EQ(text("/a"), "new");
 }
 
@@ -141,11 +144,23 @@ TEST_F(Settings, that_are_missing_are_told_before_anything_is_changed) {
   EXPECT_FALSE(journal_is_there());
 }
 
+TEST_F(Settings, that_cannot_be_put_back_do_not_keep_the_others_from_it) {
+  put("/run/doctor.json",
+      R"({"schema":1,"boot_id":"this-boot","changes":[{"path":"/a","before":"older","applied":"old"},)"
+      R"({"path":"/nowhere","before":"1","applied":"2"}]})");
+  const Leftovers told = restore_leftovers(place_);
+  ASSERT_TRUE(told.trouble);
+  EXPECT_NE(told.trouble->message().find("/nowhere"), std::string::npos);
+  EXPECT_EQ(told.restored.size(), 1U);
+  EXPECT_EQ(text("/a"), "older");
+  EXPECT_TRUE(journal_is_there()) << "it still names what is not back";
+}
+
 TEST_F(Settings, of_a_broken_journal_are_refused_with_its_path) {
   put("/run/doctor.json", "{\"changes\": 7}");
-  const auto told = restore_leftovers(place_);
-  ASSERT_FALSE(told);
-  EXPECT_NE(told.error().message().find("doctor.json"), std::string::npos);
+  const Leftovers told = restore_leftovers(place_);
+  ASSERT_TRUE(told.trouble);
+  EXPECT_NE(told.trouble->message().find("doctor.json"), std::string::npos);
   EXPECT_TRUE(journal_is_there()) << "it is what a person has to look at";
 }
 
