@@ -70,14 +70,23 @@ std::string one_line(const std::string& text) {
   return shortened(line, kMost);
 }
 
+/// Why a picture is not there; without words when both are.
+struct Refusal {
+  std::string why;
+  bool hung = false;
+};
+
 /// gnuplot reads the source from a pipe, in the figure's own directory. It leaves at the first
-/// error; `cat` then takes the rest, so that we never write into a closed pipe. Returns why a
-/// picture is not there; empty when both are.
-std::string run_gnuplot(const Sheet& sheet, const std::string& source, const fs::path& directory) {
+/// error; `cat` then takes the rest, so that we never write into a closed pipe. timeout(1) ends one
+/// that hangs.
+Refusal run_gnuplot(const Sheet& sheet, const std::string& source, const fs::path& directory,
+                    std::chrono::seconds limit) {
   const fs::path complaints = directory / (sheet.name + ".stderr");
-  const std::string command =
-      fmt::format("{{ cd {} && gnuplot -d - >/dev/null 2>{}.stderr; cat >/dev/null; }}",
-                  shell_quoted(directory.string()), sheet.name);
+  const fs::path status_file = directory / (sheet.name + ".status");
+  const std::string command = fmt::format(
+      "{{ cd {} && {{ timeout -k 5 {} gnuplot -d - >/dev/null 2>{name}.stderr; echo $? "
+      ">{name}.status; cat >/dev/null; }}; }}",
+      shell_quoted(directory.string()), limit.count(), fmt::arg("name", sheet.name));
   {
     gnuplotio::Gnuplot gnuplot(command);
     gnuplot << source;
@@ -85,7 +94,9 @@ std::string run_gnuplot(const Sheet& sheet, const std::string& source, const fs:
   const std::string complaint = one_line(read_file(complaints));
   std::error_code ignored;
   fs::remove(complaints, ignored);
-  bool drawn = complaint.find("line ") == std::string::npos;
+  const std::string status = one_line(read_file(status_file));
+  fs::remove(status_file, ignored);
+  bool drawn = status == "0" && complaint.find("line ") == std::string::npos;
   for (const char* suffix : {".svg", ".png"}) {
     const auto size = fs::file_size(directory / (sheet.name + suffix), ignored);
     drawn = drawn && !ignored && size > 0;
@@ -94,22 +105,31 @@ std::string run_gnuplot(const Sheet& sheet, const std::string& source, const fs:
   // Half a picture must not be taken for one; its source and data stay to look into.
   for (const char* suffix : {".svg", ".png"})
     fs::remove(directory / (sheet.name + suffix), ignored);
-  return complaint.empty() ? "gnuplot drew nothing and said nothing" : "gnuplot says: " + complaint;
+  if (status == "124" || status == "137") {  // as timeout(1) tells it, and a kill
+    return {fmt::format("gnuplot did not end within {} s", limit.count()), true};
+  }
+  if (!complaint.empty()) return {"gnuplot says: " + complaint, false};
+  return {status == "0" ? std::string("gnuplot drew nothing and said nothing")
+                        : fmt::format("gnuplot failed with status {}", status),
+          false};
 }
 
 /// A note when gnuplot refuses the figure; an error when a file cannot be written.
-Result<std::string> draw(const Sheet& sheet, const fs::path& directory) {
+Result<Refusal> draw(const Sheet& sheet, const fs::path& directory, std::chrono::seconds limit) {
   const std::string source = source_of(sheet);
   ASSAY_TRY(write_file(directory / (sheet.name + ".dat"), sheet.data));
   ASSAY_TRY(write_file(directory / (sheet.name + ".gp"), source));
-  const std::string refusal = run_gnuplot(sheet, source, directory);
-  if (refusal.empty()) return std::string();
-  return fmt::format("{}: {} (source: {}.gp)", sheet.title, refusal, sheet.name);
+  Refusal refusal = run_gnuplot(sheet, source, directory, limit);
+  if (!refusal.why.empty()) {
+    refusal.why = fmt::format("{}: {} (source: {}.gp)", sheet.title, refusal.why, sheet.name);
+  }
+  return refusal;
 }
 
 }  // namespace
 
-Result<Drawn> draw_figures(const FigureSet& set, const std::string& directory) {
+Result<Drawn> draw_figures(const FigureSet& set, const std::string& directory,
+                           std::chrono::seconds limit) {
   if (!on_the_path("gnuplot")) {
     return fail(Error(ErrorKind::environment, "gnuplot is not installed")
                     .hint("install the package gnuplot-nox, or run scripts/setup"));
@@ -123,19 +143,31 @@ Result<Drawn> draw_figures(const FigureSet& set, const std::string& directory) {
   attempts.push_back(barriers_figure(set));
   attempts.push_back(cpu_figure(set));
   Drawn drawn;
+  std::string refused;  // the first that gnuplot did not draw
+  bool hung = false;
   for (const Attempt& attempt : attempts) {
     if (const auto* skipped = std::get_if<Skipped>(&attempt)) {
       drawn.notes.push_back(skipped->note);
       continue;
     }
     const Sheet& sheet = std::get<Sheet>(attempt);
-    Result<std::string> refusal = draw(sheet, directory);
+    if (hung) {
+      drawn.notes.push_back(sheet.title + ": not tried, since gnuplot hung before");
+      continue;
+    }
+    Result<Refusal> refusal = draw(sheet, directory, limit);
     if (!refusal) return fail(refusal.error());
-    if (refusal->empty()) {
+    hung = refusal->hung;
+    if (refusal->why.empty()) {
       drawn.figures.push_back({sheet.name, sheet.title});
     } else {  // one picture less is no reason to lose the others
-      drawn.notes.push_back(std::move(*refusal));
+      if (refused.empty()) refused = refusal->why;
+      drawn.notes.push_back(std::move(refusal->why));
     }
+  }
+  if (drawn.figures.empty() && !refused.empty()) {
+    return fail(Error(ErrorKind::environment, "gnuplot drew none of the figures; " + refused)
+                    .hint("check the gnuplot that is first in PATH"));
   }
   return drawn;
 }

@@ -5,6 +5,7 @@
 // FigureSet gives the same bytes. A figure whose data are missing is not drawn, and a note says so.
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string>
 #include <vector>
@@ -75,8 +76,10 @@ struct Drawn {
 };
 
 /// Draws everything that the data allow into `directory`, which exists. Errors: environment when
-/// gnuplot is missing or a file cannot be written. A figure that gnuplot refuses is left out, with
-/// a note in its own words.
-[[nodiscard]] Result<Drawn> draw_figures(const FigureSet& set, const std::string& directory);
+/// gnuplot is missing, a file cannot be written, or gnuplot draws none of the figures. A figure
+/// that it refuses is left out, with a note in its own words; once it took longer than `limit` for
+/// one, the others are not tried.
+[[nodiscard]] Result<Drawn> draw_figures(const FigureSet& set, const std::string& directory,
+                                         std::chrono::seconds limit = std::chrono::seconds(60));
 
 }  // namespace assay::plots

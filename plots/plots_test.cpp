@@ -129,6 +129,29 @@ TEST_F(Figures, that_gnuplot_refuses_cost_no_other_figure) {
   EXPECT_EQ(note.find('\033'), std::string::npos) << note;
 }
 
+TEST_F(Figures, are_an_error_when_gnuplot_draws_none_of_them) {
+  const fs::path shim = directory_ / "bin" / "gnuplot";
+  fs::create_directories(shim.parent_path());
+  const std::string path = std::getenv("PATH");
+  struct Case {
+    const char* script;
+    const char* message;
+  };
+  for (const Case& one : {Case{"exit 3", "gnuplot failed with status 3"},
+                          Case{"sleep 1000", "gnuplot did not end within 1 s"}}) {
+    std::ofstream(shim) << "#!/bin/sh\n" << one.script << "\n";
+    fs::permissions(shim, fs::perms::owner_all);
+    ::setenv("PATH", (shim.parent_path().string() + ":" + path).c_str(), 1);
+    const Result<Drawn> drawn =
+        draw_figures(two_arms(), directory_.string(), std::chrono::seconds(1));
+    ::setenv("PATH", path.c_str(), 1);
+    ASSERT_FALSE(drawn) << one.script;
+    EXPECT_EQ(drawn.error().kind(), ErrorKind::environment);
+    EXPECT_NE(drawn.error().message().find(one.message), std::string::npos)
+        << drawn.error().message();
+  }
+}
+
 TEST_F(Figures, without_gnuplot_say_what_to_install) {
   const std::string path = std::getenv("PATH");
   ::setenv("PATH", "/nowhere", 1);
