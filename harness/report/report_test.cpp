@@ -1,3 +1,7 @@
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -187,6 +191,68 @@ TEST_F(Report, a_folder_with_other_things_in_it_is_not_replaced) {
   ASSERT_FALSE(drawn);
   EXPECT_EQ(drawn.error().kind(), ErrorKind::bad_input);
   EXPECT_EQ(bytes_of(out + "/thesis.txt"), "years of work");
+}
+
+TEST_F(Report, pictures_are_kept_when_gnuplot_draws_none) {
+  const ReportModel model = model_of(shape_, directory_.path());
+  const std::string out = directory_.path() + "/out";
+  ASSERT_TRUE(write_report(model, out));
+  const fs::path shim = directory_.path() + "/bin/gnuplot";
+  fs::create_directories(shim.parent_path());
+  std::ofstream(shim) << "#!/bin/sh\nexit 3\n";
+  fs::permissions(shim, fs::perms::owner_all);
+  const std::string path = std::getenv("PATH");
+  ::setenv("PATH", (shim.parent_path().string() + ":" + path).c_str(), 1);
+  const Result<plots::Drawn> drawn = write_plots(model, out + "/plots");
+  const Result<WrittenReport> written = write_report(model, out);
+  ::setenv("PATH", path.c_str(), 1);
+  ASSERT_FALSE(drawn);
+  EXPECT_EQ(drawn.error().kind(), ErrorKind::environment);
+  EXPECT_TRUE(fs::exists(out + "/plots/throughput.svg"));
+  ASSERT_TRUE(written) << written.error().message();
+  ASSERT_FALSE(written->notes.empty());
+  EXPECT_TRUE(contains(written->notes[0], "those of before stay in plots/")) << written->notes[0];
+  EXPECT_EQ(std::distance(fs::directory_iterator(out), fs::directory_iterator()), 3);
+}
+
+TEST_F(Report, figures_never_take_the_place_of_a_file_and_leave_a_link_to_their_folder) {
+  const ReportModel model = model_of(shape_, directory_.path());
+  const std::string file = directory_.path() + "/f.txt";
+  std::ofstream(file) << "kept";
+  fs::create_symlink("nowhere", directory_.path() + "/dangling");
+  for (const std::string& name : {file, file + "/", directory_.path() + "/dangling"}) {
+    const Result<plots::Drawn> drawn = write_plots(model, name);
+    ASSERT_FALSE(drawn) << name;
+    EXPECT_EQ(drawn.error().kind(), ErrorKind::bad_input) << name;
+    const Result<WrittenReport> written = write_report(model, name);
+    ASSERT_FALSE(written) << name;
+    EXPECT_EQ(written.error().kind(), ErrorKind::bad_input) << name;
+  }
+  EXPECT_EQ(bytes_of(file), "kept");
+  fs::create_directory(directory_.path() + "/real");
+  fs::create_symlink("real", directory_.path() + "/link");
+  ASSERT_TRUE(write_plots(model, directory_.path() + "/link"));
+  EXPECT_TRUE(fs::is_symlink(directory_.path() + "/link"));
+  EXPECT_TRUE(fs::exists(directory_.path() + "/real/throughput.svg"));
+}
+
+TEST_F(Report, what_an_interrupted_drawing_left_goes_with_the_next) {
+  const ReportModel model = model_of(shape_, directory_.path());
+  const std::string plots = directory_.path() + "/plots";
+  const pid_t dead = ::fork();
+  if (dead == 0) ::_exit(0);
+  ASSERT_EQ(::waitpid(dead, nullptr, 0), dead);
+  const std::string left = plots + "." + std::to_string(dead) + ".tmp";
+  const std::string of_a_living = plots + "." + std::to_string(::getppid()) + ".tmp";
+  for (const std::string& folder : {left, of_a_living, plots + ".mine.tmp", plots + ".tmp"}) {
+    fs::create_directory(folder);
+    std::ofstream(folder + "/space.gp") << "x";
+  }
+  ASSERT_TRUE(write_plots(model, plots));
+  EXPECT_FALSE(fs::exists(left));
+  EXPECT_TRUE(fs::exists(of_a_living));
+  EXPECT_TRUE(fs::exists(plots + ".mine.tmp"));
+  EXPECT_TRUE(fs::exists(plots + ".tmp"));
 }
 
 TEST_F(Report, figures_without_data_are_left_out_with_a_note) {

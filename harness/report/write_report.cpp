@@ -1,6 +1,9 @@
 #include "harness/report/write_report.h"
 
+#include <algorithm>
 #include <cerrno>
+#include <charconv>
+#include <csignal>
 #include <cstdio>
 #include <filesystem>
 
@@ -10,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "harness/ledger/durable_file.h"
+#include "harness/ledger/named_output.h"
 #include "harness/report/figures.h"
 #include "harness/report/html.h"
 #include "harness/report/markdown.h"
@@ -53,6 +57,25 @@ Status check_replaceable(const fs::path& folder) {
   return {};
 }
 
+/// What an interrupted drawing left beside `target`: TARGET.PID.tmp of a process that is no more.
+void remove_leftovers(const fs::path& target) {
+  const std::string prefix = target.filename().string() + ".";
+  std::error_code ignored;
+  std::vector<fs::path> dead;
+  for (const auto& entry : fs::directory_iterator(folder_of(target.string()), ignored)) {
+    const std::string name = entry.path().filename().string();
+    if (!name.starts_with(prefix) || !name.ends_with(".tmp")) continue;
+    pid_t pid = 0;
+    const char* const end = name.data() + name.size() - 4;
+    const auto read =
+        std::from_chars(name.data() + std::min(prefix.size(), name.size() - 4), end, pid);
+    if (read.ec != std::errc() || read.ptr != end || pid <= 0) continue;
+    const bool gone = pid == ::getpid() || (::kill(pid, 0) != 0 && errno == ESRCH);
+    if (gone && fs::is_directory(entry.symlink_status(ignored))) dead.push_back(entry.path());
+  }
+  for (const fs::path& one : dead) fs::remove_all(one, ignored);
+}
+
 /// Puts `made` where `target` is; an old target goes away only after the new one is in place.
 Status exchange(const fs::path& made, const fs::path& target) {
   std::error_code ignored;
@@ -74,11 +97,17 @@ Status exchange(const fs::path& made, const fs::path& target) {
 Result<plots::Drawn> write_plots(const ReportModel& model, const std::string& directory) {
   fs::path target = fs::path(directory).lexically_normal();
   if (!target.has_filename()) target = target.parent_path();  // "plots/" means "plots"
+  ASSAY_TRY(check_named_directory(target.string()));
+  std::error_code ignored;
+  if (fs::is_symlink(target, ignored)) {  // to a directory: that one is replaced, the link stays
+    target = fs::canonical(target, ignored);
+    if (ignored) return fail(system_error("cannot follow the link", ignored.value()).at(directory));
+  }
   ASSAY_TRY(make_directories_durably(folder_of(target.string())));
   ASSAY_TRY(check_replaceable(target));
   const fs::path made = target.string() + fmt::format(".{}.tmp", ::getpid());
+  remove_leftovers(target);
   ASSAY_TRY(make_directories_durably(made.string()));
-  std::error_code ignored;
   Result<plots::Drawn> drawn = plots::draw_figures(figure_set(model), made.string());
   if (!drawn) {
     fs::remove_all(made, ignored);
@@ -95,6 +124,7 @@ Result<plots::Drawn> write_plots(const ReportModel& model, const std::string& di
 }
 
 Result<WrittenReport> write_report(const ReportModel& model, const std::string& directory) {
+  ASSAY_TRY(check_named_directory(directory));
   ASSAY_TRY(make_directories_durably(directory));
   const fs::path folder(directory);
   WrittenReport written;
@@ -109,14 +139,16 @@ Result<WrittenReport> write_report(const ReportModel& model, const std::string& 
       written.plots.push_back(svg.string());
     }
   } else if (drawn.error().kind() == ErrorKind::environment) {
-    written.notes.push_back("no pictures: " + drawn.error().message());
+    const bool kept = fs::is_directory(folder / "plots");
+    written.notes.push_back("no pictures: " + drawn.error().message() +
+                            (kept ? "; those of before stay in plots/" : ""));
   } else {
     return fail(drawn.error());
   }
   written.markdown = (folder / "report.md").string();
   written.html = (folder / "report.html").string();
-  ASSAY_TRY(write_file_durably(written.markdown, markdown_report(model, pictures, written.notes)));
-  ASSAY_TRY(write_file_durably(written.html, html_report(model, pictures, written.notes)));
+  ASSAY_TRY(write_named_output(written.markdown, markdown_report(model, pictures, written.notes)));
+  ASSAY_TRY(write_named_output(written.html, html_report(model, pictures, written.notes)));
   return written;
 }
 

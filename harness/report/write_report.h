@@ -18,11 +18,13 @@ struct WrittenReport {
 
 /// Writes report.md, report.html and plots/ below `directory` (made if it is not there). Each is
 /// complete or not there: files by temporary + rename, plots/ as a whole folder in one exchange.
-/// Where gnuplot is missing the report is written without pictures and a note says so.
+/// Where gnuplot is missing or draws nothing, the report is written without pictures, those of
+/// before stay, and a note says so.
 [[nodiscard]] Result<WrittenReport> write_report(const ReportModel& model,
                                                  const std::string& directory);
 
-/// Draws every figure into `directory`, replacing it as a whole. An error if gnuplot is missing.
+/// Draws every figure into `directory`, replacing it as a whole. An error, and the directory as it
+/// was, if gnuplot is missing or draws nothing, or where something else has the directory's name.
 [[nodiscard]] Result<plots::Drawn> write_plots(const ReportModel& model,
                                                const std::string& directory);
 
