@@ -12,8 +12,8 @@
 #include "harness/cli/terminal_width.h"
 #include "harness/experiment/google_benchmark_json.h"
 #include "harness/experiment/stop_signal.h"
-#include "harness/ledger/durable_file.h"
 #include "harness/ledger/ledger.h"
+#include "harness/ledger/named_output.h"
 #include "harness/report/model.h"
 #include "harness/report/terminal.h"
 #include "harness/report/write_report.h"
@@ -78,7 +78,7 @@ Status check_output(const OutputOptions& options) {
     return std::filesystem::absolute(given).lexically_normal().string();
   };
   if (!options.out.empty() && plain(path).starts_with(plain(options.out))) return {};
-  return check_can_be_written(path);
+  return check_named_output(path);
 }
 
 }  // namespace
@@ -153,7 +153,7 @@ Result<ExitStatus> run_and_show(const Plan& plan, RunRequest request,
   // Last: a file that cannot be written must not hide the verdict.
   if (!options.google_benchmark_json.empty()) {
     const auto text = google_benchmark_json(outcome->verdict, provenance_of(*outcome)).dump(2);
-    ASSAY_TRY(write_file_durably(options.google_benchmark_json, text + "\n"));
+    ASSAY_TRY(write_named_output(options.google_benchmark_json, text + "\n"));
   }
   return status_of(outcome->end);
 }

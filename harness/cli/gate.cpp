@@ -11,8 +11,8 @@
 #include "harness/cli/verb.h"
 #include "harness/experiment/gate.h"
 #include "harness/experiment/plan_record.h"
-#include "harness/ledger/durable_file.h"
 #include "harness/ledger/junit.h"
+#include "harness/ledger/named_output.h"
 #include "harness/report/model.h"
 
 namespace assay::cli {
@@ -223,9 +223,9 @@ Status check_fits(const GateOptions& options, const LedgerResult& newest, const 
 Status write_out(const GateOptions& options, const Judged& judged, const std::string& ledger) {
   const std::string markdown = markdown_of(judged);
   if (!options.junit.empty()) {
-    ASSAY_TRY(write_file_durably(options.junit, junit_of(judged, ledger)));
+    ASSAY_TRY(write_named_output(options.junit, junit_of(judged, ledger)));
   }
-  if (!options.markdown.empty()) ASSAY_TRY(write_file_durably(options.markdown, markdown));
+  if (!options.markdown.empty()) ASSAY_TRY(write_named_output(options.markdown, markdown));
   if (options.json) {
     fmt::print("{}\n", json_of(judged).dump(2, ' ', false, json::error_handler_t::replace));
   } else if (options.markdown.empty()) {

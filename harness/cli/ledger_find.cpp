@@ -9,8 +9,8 @@
 
 #include "harness/cli/ledger_verb.h"
 #include "harness/cli/terminal_width.h"
-#include "harness/ledger/durable_file.h"
 #include "harness/ledger/machines.h"
+#include "harness/ledger/named_output.h"
 #include "harness/report/model.h"
 #include "harness/report/terminal.h"
 
@@ -25,7 +25,8 @@ std::vector<std::string> ledgers_below(const std::string& folder) {
   fs::recursive_directory_iterator entries(folder, error);
   for (const fs::recursive_directory_iterator end; !error && entries != end;
        entries.increment(error)) {
-    if (entries->path().filename() == "ledger.jsonl") found.push_back(entries->path().string());
+    if (entries->path().filename() == "ledger.jsonl" && !entries->is_directory(error))
+      found.push_back(entries->path().string());
   }
   std::sort(found.begin(), found.end());
   return found;
@@ -248,20 +249,20 @@ class StandardOutput : public OutputSink {
 
 class FileOutput : public OutputSink {
  public:
-  explicit FileOutput(DurableFile file) : file_(std::move(file)) {}
+  explicit FileOutput(NamedOutput file) : file_(std::move(file)) {}
   Status write(std::string_view piece) override { return file_.write(piece); }
-  Status finish() override { return file_.commit(Existing::replace); }
+  Status finish() override { return file_.finish(); }
 
  private:
-  DurableFile file_;
+  NamedOutput file_;
 };
 
 }  // namespace
 
 Result<std::unique_ptr<OutputSink>> open_output(const std::string& path) {
   if (path.empty()) return std::make_unique<StandardOutput>();
-  ASSAY_TRY(check_can_be_written(path));
-  auto file = DurableFile::create(path);
+  ASSAY_TRY(check_named_output(path));
+  auto file = NamedOutput::open(path);
   if (!file) return fail(file.error());
   return std::make_unique<FileOutput>(std::move(*file));
 }

@@ -9,7 +9,7 @@
 #include "harness/cli/ledger_verb.h"
 #include "harness/cli/terminal_width.h"
 #include "harness/cli/verb.h"
-#include "harness/ledger/durable_file.h"
+#include "harness/ledger/named_output.h"
 #include "harness/report/index.h"
 #include "harness/report/json.h"
 #include "harness/report/model.h"
@@ -39,7 +39,7 @@ Result<ExitStatus> put(const ReportOptions& options, const std::string& text) {
     fmt::print("{}", text);
     return ExitStatus::done;
   }
-  ASSAY_TRY(write_file_durably(options.out, text));
+  ASSAY_TRY(write_named_output(options.out, text));
   if (options.json) {
     print_written({options.out}, {});
   } else {
@@ -69,6 +69,7 @@ Result<ExitStatus> put_index(const ReportOptions& options) {
   if (!options.ledger.empty()) names.push_back(options.ledger);
   const auto ledgers = find_ledgers(names);
   if (!ledgers) return fail(ledgers.error());
+  if (!options.out.empty()) ASSAY_TRY(check_named_directory(options.out));
   const auto written = report::write_index(*ledgers, options.out.empty() ? "." : options.out);
   if (!written) return fail(written.error());
   if (options.json) {

@@ -227,11 +227,16 @@ Result<std::string> find_ledger(const std::string& name) {
                                  fs::path("runs") / name / "ledger.jsonl"};
   for (const fs::path& candidate : candidates) {
     if (fs::is_regular_file(candidate, ignored)) return candidate.string();
+    if (fs::is_directory(candidate, ignored)) {
+      return fail(Error(ErrorKind::bad_input, "this is a directory, not a ledger")
+                      .at(candidate.string())
+                      .hint("a ledger is a file of records, which a run writes"));
+    }
   }
   std::vector<std::string> known;
   for (const char* folder : {"ledgers", "runs"}) {
     for (const auto& entry : fs::directory_iterator(folder, ignored)) {
-      if (fs::exists(entry.path() / "ledger.jsonl", ignored)) {
+      if (fs::is_regular_file(entry.path() / "ledger.jsonl", ignored)) {
         known.push_back(entry.path().filename().string());
       }
     }
