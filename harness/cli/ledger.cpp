@@ -1,5 +1,5 @@
 // assay ledger verify|list|show|diff|merge|query|export: what ledgers hold, and whether they can be
-// trusted. Only merge and export --out write, and only new files.
+// trusted. Only merge and export --out write, and never over a ledger.
 #include "harness/cli/verb.h"
 
 #include <memory>
@@ -91,7 +91,7 @@ CLI::App* add_export(CLI::App& ledger, const Options& options) {
                    "junit (comparisons as test cases)")
       ->required()
       ->check(CLI::IsMember({"csv", "json", "google-benchmark", "junit"}));
-  verb->add_option("--table", options->table, "for csv: the table")->capture_default_str();
+  verb->add_option("--table", options->table, "for csv: the table (rows)");
   verb->add_option("--result", options->result,
                    "only this result (google-benchmark: default the newest)");
   verb->add_option("--machine", options->machine,

@@ -124,6 +124,61 @@ TEST_F(LedgerVerb, refuses_bad_input_with_one_message) {
   expect_refusal("list", 2, "no ledger below ledgers/ or runs/");
 }
 
+TEST_F(LedgerVerb, never_writes_an_answer_over_a_ledger_or_makes_a_file_of_a_pipe) {
+  compare("a");
+  ASSERT_FALSE(HasFatalFailure());
+  const std::string before = read_file(directory_ / "a/ledger.jsonl");
+  ASSERT_EQ(shell("cp a/ledger.jsonl copy.txt; ln -s a/ledger.jsonl link; mkfifo pipe").status, 0);
+  for (const char* over : {"a/ledger.jsonl", "copy.txt", "link"}) {
+    for (const char* verb :
+         {"ledger export a --format csv --out ", "report a --out ", "report a --json --out ",
+          "gate a --baseline a --junit ", "gate a --baseline a --markdown ",
+          "compare --stores sqlite,lmdb --workload durable-put --google-benchmark-json "}) {
+      const Finished run = assay(std::string(verb) + over);
+      EXPECT_EQ(run.status, 2) << verb << over << run.err;
+    }
+  }
+  EXPECT_TRUE(read_file(directory_ / "a/ledger.jsonl") == before);
+  EXPECT_TRUE(read_file(directory_ / "copy.txt") == before);
+  const Finished piped = shell("timeout 20 cat pipe >got & assay report a --out pipe && wait");
+  EXPECT_EQ(piped.status, 0) << piped.err;
+  EXPECT_TRUE(std::filesystem::is_fifo(directory_ / "pipe"));
+  EXPECT_NE(read_file(directory_ / "got"), "");
+}
+
+TEST_F(LedgerVerb, makes_no_directory_of_a_file_and_keeps_pictures_that_it_cannot_draw_again) {
+  compare("a");
+  ASSERT_FALSE(HasFatalFailure());
+  write_file(directory_ / "f.txt", "kept");
+  EXPECT_EQ(assay("plot a --out f.txt").status, 2);
+  EXPECT_EQ(assay("report a --format html --out f.txt").status, 2);
+  EXPECT_EQ(assay("report --all a --out f.txt").status, 2);
+  EXPECT_EQ(read_file(directory_ / "f.txt"), "kept");
+  write_file(directory_ / "bin/gnuplot", "#!/bin/sh\nexit 3\n");
+  ASSERT_TRUE(fs::exists(directory_ / "a/plots/throughput.svg"));
+  const Finished failed = shell("chmod +x bin/gnuplot; PATH=$PWD/bin:$PATH assay plot a");
+  EXPECT_EQ(failed.status, 7) << failed.err;
+  EXPECT_TRUE(fs::exists(directory_ / "a/plots/throughput.svg"));
+}
+
+TEST_F(LedgerVerb, refuses_names_that_nothing_has_and_flags_that_mean_nothing) {
+  compare("a");
+  ASSERT_FALSE(HasFatalFailure());
+  const std::string result = json::parse(assay("ledger list a --json").out)[0]["result"];
+  for (const std::string format : {"csv", "json", "junit", "google-benchmark"}) {
+    const std::string verb = "export a --format " + format;
+    expect_refusal(verb + " --result " + result + "x", 2, "did you mean " + result + "?");
+    expect_refusal(verb + " --machine zzz", 2, "of a machine \"zzz\"");
+    EXPECT_EQ(assay("ledger " + verb + " --result " + result).status, 0);
+  }
+  expect_refusal("export a --format json --table rows", 2, "--table has no meaning");
+  expect_refusal("query --tables \"SELECT 1\"", 2, "--tables lists the tables");
+  expect_refusal("query --tables --csv", 2, "--tables lists the tables");
+  fs::create_directories(directory_ / "ledgers/demo/ledger.jsonl");
+  expect_refusal("list demo", 2, "ledgers/demo/ledger.jsonl: this is a directory");
+  expect_refusal("list ledgers/demo", 2, "ledgers/demo/ledger.jsonl: this is a directory");
+}
+
 TEST_F(LedgerVerb, reads_ledgers_of_past_schemas_in_the_form_of_the_current_one) {
   const std::string past = "'" ASSAY_LEDGER_TESTDATA "/v1-first.jsonl'";
   EXPECT_EQ(assay("ledger list " + past).status, 0);

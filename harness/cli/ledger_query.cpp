@@ -1,6 +1,8 @@
 // assay ledger query and export.
+#include <algorithm>
 #include <cmath>
 #include <optional>
+#include <set>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -128,20 +130,58 @@ std::string sql_text(const std::string& text) {
   return quoted + "'";
 }
 
+/// An answer without anything must not come of a name that nothing has.
+Status check_selection(const LedgerOptions& options, const std::vector<std::string>& ledgers) {
+  if (options.result.empty() && options.machine.empty()) return {};
+  std::set<std::string> names;
+  std::set<std::string> machines;  // of the records that --result means
+  bool result_known = options.result.empty();
+  bool machine_known = options.machine.empty();
+  for (const std::string& ledger : ledgers) {
+    const auto end = scan_ledger(ledger, [&](LedgerRecord&& record) -> Status {
+      const std::string name = result_of(record);
+      if (!name.empty()) names.insert(name);
+      if (!options.result.empty() && name != options.result) return {};
+      result_known = true;
+      machine_known = machine_known || record.machine.starts_with(options.machine);
+      if (!record.machine.empty()) machines.insert(record.machine.substr(0, 12));
+      return {};
+    });
+    if (!end) return fail(end.error());
+  }
+  if (result_known && machine_known) return {};
+  const std::set<std::string>& known = result_known ? machines : names;
+  const std::vector<std::string> valid(known.begin(), known.end());
+  const std::string& given = result_known ? options.machine : options.result;
+  Error error(ErrorKind::bad_input,
+              result_known
+                  ? fmt::format("no result{} is of a machine \"{}\"",
+                                options.result.empty() ? "" : " \"" + options.result + "\"", given)
+                  : fmt::format("there is no result \"{}\"", given));
+  if (ledgers.size() == 1) error.at(ledgers.front());
+  if (const std::string near = nearest_name(given, valid); !near.empty()) {
+    error.hint(fmt::format("did you mean {}?", near));
+  } else if (!valid.empty()) {
+    error.hint(fmt::format("there are: {}", fmt::join(valid, ", ")));
+  }
+  return fail(std::move(error));
+}
+
 Status export_csv(const LedgerOptions& options, OutputSink& out) {
+  const std::string wanted = options.table.empty() ? "rows" : options.table;
   std::vector<std::string> names;
   bool known = false;
   for (const QueryTable& table : query_tables()) {
     names.push_back(table.name);
-    known = known || table.name == options.table;
+    known = known || table.name == wanted;
   }
   if (!known) {
-    const std::string near = nearest_name(options.table, names);
-    return fail(Error(ErrorKind::bad_input, fmt::format("there is no table \"{}\"", options.table))
+    const std::string near = nearest_name(wanted, names);
+    return fail(Error(ErrorKind::bad_input, fmt::format("there is no table \"{}\"", wanted))
                     .hint(near.empty() ? fmt::format("valid: {}", fmt::join(names, ", "))
                                        : fmt::format("did you mean {}?", near)));
   }
-  std::string sql = fmt::format("SELECT * FROM \"{}\"", options.table);
+  std::string sql = fmt::format("SELECT * FROM \"{}\"", wanted);
   std::vector<std::string> conditions;
   if (!options.result.empty()) conditions.push_back("result = " + sql_text(options.result));
   if (!options.machine.empty()) {
@@ -231,6 +271,10 @@ Status export_junit(const LedgerOptions& options, const std::vector<std::string>
 
 Result<ExitStatus> ledger_query(const LedgerOptions& options) {
   if (options.tables) {
+    if (!options.sql.empty() || options.csv) {
+      return fail(ErrorKind::bad_input, fmt::format("--tables lists the tables and takes no {}",
+                                                    options.csv ? "--csv" : "query"));
+    }
     list_tables(options.json);
     return ExitStatus::done;
   }
@@ -254,8 +298,14 @@ Result<ExitStatus> ledger_query(const LedgerOptions& options) {
 }
 
 Result<ExitStatus> ledger_export(const LedgerOptions& options) {
+  if (!options.table.empty() && options.format != "csv") {
+    return fail(Error(ErrorKind::bad_input,
+                      fmt::format("--table has no meaning for the format {}", options.format))
+                    .hint("it names the table of --format csv"));
+  }
   const auto ledgers = find_ledgers(options.ledgers);
   if (!ledgers) return fail(ledgers.error());
+  ASSAY_TRY(check_selection(options, *ledgers));
   auto out = open_output(options.out);
   if (!out) return fail(out.error());
   if (options.format == "csv") {

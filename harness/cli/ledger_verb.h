@@ -20,7 +20,7 @@ struct LedgerOptions {
   std::string raw = "all";
   std::string sql;
   std::string format;
-  std::string table = "rows";
+  std::string table;  ///< empty = rows
   std::string result;
   std::string machine;
   std::string out;
