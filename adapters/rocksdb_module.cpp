@@ -32,9 +32,8 @@ Result<const Driver*> load() {
   void* symbol = library == nullptr ? nullptr : ::dlsym(library, kRocksdbEntrySymbol);
   if (symbol == nullptr) {
     const char* why = ::dlerror();
-    return fail(Error(ErrorKind::environment,
-                      std::string("cannot load the RocksDB adapter: ") +
-                          (why == nullptr ? "unknown reason" : why))
+    return fail(Error(ErrorKind::environment, std::string("cannot load the RocksDB adapter: ") +
+                                                  (why == nullptr ? "unknown reason" : why))
                     .at(path)
                     .hint(std::string(kFileName) + " is built with the command and stands beside "
                                                    "it: copy both, or build again"));

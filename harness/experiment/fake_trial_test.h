@@ -173,7 +173,8 @@ class FakeRun : public ::testing::Test {
     };
     fake.remove_stale_trials = [](const std::string&) {};
     fake.provenance = [this](const Plan&) {
-      return nlohmann::json{{"fingerprint", fingerprint_}, {"binary", {{"sha256", binary_}}},
+      return nlohmann::json{{"fingerprint", fingerprint_},
+                            {"binary", {{"sha256", binary_}}},
                             {"libraries", {{"/lib/libstore.so", library_}}}};
     };
     fake.flush_warning = [](const std::string&) { return std::string(); };

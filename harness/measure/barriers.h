@@ -2,11 +2,11 @@
 // included) asked the kernel to make data durable.
 //
 // The object library assay_barrier_hooks (barrier_hooks.cpp) defines the libc functions that
-// flush or write and forwards them as system calls. Linked into an executable, which it makes export
-// them (barrier_hooks.symbols), it stands before libc in symbol lookup, so calls of libsqlite3,
-// librocksdb, liblmdb and of plug-ins pass through it. Not seen: io_uring, POSIX aio, syscall() by
-// hand, and calls that libc makes inside itself (fclose, fflush). Counting is a relaxed atomic
-// increment; any thread may read at any time.
+// flush or write and forwards them as system calls. Linked into an executable, which it makes
+// export them (barrier_hooks.symbols), it stands before libc in symbol lookup, so calls of
+// libsqlite3, librocksdb, liblmdb and of plug-ins pass through it. Not seen: io_uring, POSIX aio,
+// syscall() by hand, and calls that libc makes inside itself (fclose, fflush). Counting is a
+// relaxed atomic increment; any thread may read at any time.
 #pragma once
 
 #include <cstdint>
