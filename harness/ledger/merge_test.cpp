@@ -51,7 +51,8 @@ class Merging : public ::testing::Test {
   }
   [[nodiscard]] static std::string codes(const std::string& path) {
     std::string all;
-    for (const Finding& finding : verify_ledger(path, RawCheck::all, {})->findings) {
+    const auto verified = verify_ledger(path, RawCheck::all, {});
+    for (const Finding& finding : verified.value().findings) {
       all += (all.empty() ? "" : " ") + finding.code;
     }
     return all;
