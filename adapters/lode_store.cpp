@@ -367,14 +367,14 @@ class LodeDriver final : public Driver {
   std::vector<Setting> settings(DurabilityClass durability) const override {
     const std::string source = "engine/lode.h";
     const std::string mode = durability == DurabilityClass::volatile_      ? "volatile"
-                             : durability == DurabilityClass::process      ? "buffered"
-                             : durability == DurabilityClass::power_prefix ? "window"
+                             : durability <= DurabilityClass::power_prefix ? "buffered"
                                                                            : "sync";
     return {
         {"durability",
          mode,
-         "sync is durable when acknowledged; window is at most window_operations behind; buffered "
-         "survives the process; volatile promises nothing until the next durable commit",
+         "sync is durable when acknowledged; buffered is in the page cache, so that a kill takes "
+         "nothing and a power cut a suffix; window and volatile acknowledge in memory: a kill or a "
+         "cut takes a suffix, in window mode of at most window_operations",
          source,
          {"sync", "window", "buffered", "volatile"}},
         {"log_method",
@@ -423,12 +423,13 @@ class LodeDriver final : public Driver {
     };
   }
 
-  /// Every log method syncs what the mode syncs, so the mode alone decides.
+  /// Every log method syncs what the mode syncs, so the mode alone decides. The log is one sequence
+  /// of chained frames, and trees are built from what it has made durable, so what is written but
+  /// not synced leaves a prefix. Window mode bounds its loss, but a kill takes it as well.
   DurabilityClass durability_under(DurabilityClass, const Settings& effective) const override {
     const std::string& mode = effective.at("durability");
-    if (mode == "volatile") return DurabilityClass::volatile_;
-    if (mode == "buffered") return DurabilityClass::process;
-    return mode == "window" ? DurabilityClass::power_prefix : DurabilityClass::power;
+    if (mode == "sync") return DurabilityClass::power;
+    return mode == "buffered" ? DurabilityClass::power_prefix : DurabilityClass::volatile_;
   }
 
   Status check_settings(const OpenOptions& options, std::uint32_t) const override {

@@ -112,8 +112,8 @@ TEST(GivenDurability, of_rocksdb_follows_its_log) {
 }
 
 TEST(GivenDurability, of_lode_and_of_raw_file_follows_their_way_to_sync) {
-  EXPECT_EQ(given_by("lode", kPower, {{"durability", "window"}}), kPrefix);
-  EXPECT_EQ(given_by("lode", kPower, {{"durability", "buffered"}}), kProcess);
+  EXPECT_EQ(given_by("lode", kPower, {{"durability", "window"}}), kVolatile);
+  EXPECT_EQ(given_by("lode", kPower, {{"durability", "buffered"}}), kPrefix);
   EXPECT_EQ(given_by("lode", kPower, {{"durability", "volatile"}}), kVolatile);
   EXPECT_EQ(given_by("lode", kPower, {{"log_method", "dsync"}}), kPower);
   EXPECT_EQ(given_by("raw-file", kPower, {{"method", "none"}}), kPrefix);

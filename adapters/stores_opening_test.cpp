@@ -126,6 +126,15 @@ TEST(DurabilityClasses, set_rocksdbs_write_options) {
   }
 }
 
+// Window mode acknowledges before anything is written: a kill loses what it still holds.
+TEST(DurabilityClasses, set_lodes_mode) {
+  for (const auto& [durability, mode] :
+       {std::pair{kVolatile, "volatile"}, std::pair{kProcess, "buffered"},
+        std::pair{kPrefix, "buffered"}, std::pair{kLast, "sync"}, std::pair{kPower, "sync"}}) {
+    EXPECT_EQ(effective("lode", durability).at("durability"), mode) << to_string(durability);
+  }
+}
+
 TEST(DurabilityClasses, set_raw_files_method) {
   for (const auto durability : {kVolatile, kProcess, kPrefix}) {
     EXPECT_EQ(effective("raw-file", durability).at("method"), "none");

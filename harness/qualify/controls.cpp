@@ -128,8 +128,17 @@ const std::vector<Rule>& rules() {
       {"", "rocksdb", {}, kSafe, std::nullopt, kRocksdbRecovery},
       {"raw-file unsynced", "raw-file", {{"method", "none"}}, kSafe, kSuffix, kRawFile},
       {"raw-file", "raw-file", {}, kSafe, kSafe, kRawFile},
-      // Acknowledged in memory: gone with the process as well.
+      // Acknowledged in memory: gone with the process as well. The class cannot say that the suffix
+      // is bounded by window_operations.
       {"lode window", "lode", {{"durability", "window"}}, kSuffix, kSuffix, kLode},
+      {"lode volatile", "lode", {{"durability", "volatile"}}, kSuffix, kSuffix, kLode},
+      {"lode buffered",
+       "lode",
+       {{"durability", "buffered"}, {"log_method", "fdatasync"}},
+       kSafe,
+       kSuffix,
+       kLode},
+      {"", "lode", {{"durability", "buffered"}}, kSafe, std::nullopt, kLode},
       {"lode", "lode", {{"durability", "sync"}}, kSafe, kSafe, kLode},
   };
   return all;

@@ -106,6 +106,10 @@ TEST(Matrix, each_row_is_a_control_and_claims_no_more_than_its_documentation) {
     ASSERT_TRUE(power) << row.name;
     EXPECT_GE(allowed_loss(claimed->given, Crash::power), power->most)
         << row.name << " is claimed to be " << to_string(claimed->given);
+    const auto kill = find_control(row.store, *in_force, Crash::kill);
+    ASSERT_TRUE(kill) << row.name;
+    EXPECT_GE(allowed_loss(claimed->given, Crash::kill), kill->most)
+        << row.name << " is claimed to be " << to_string(claimed->given);
     EXPECT_LE(power->must_reach.value_or(Loss::intact), power->most) << row.name;
   }
 }

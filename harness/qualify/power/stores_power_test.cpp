@@ -132,6 +132,7 @@ const Settings kNoJournal{{"journal_mode", "off"}, {"synchronous", "full"}};
 const Settings kWritemap{{"writemap", "on"}, {"map_bytes", "4194304"}};
 const Settings kMapasync{{"writemap", "on"}, {"mapasync", "on"}, {"map_bytes", "4194304"}};
 const Settings kSmallLog{{"log_segment_bytes", "65536"}};
+const Settings kSmallBuffered{{"durability", "buffered"}, {"log_segment_bytes", "65536"}};
 const Settings kSmallRaw{{"segment_bytes", "65536"}, {"prepare_bytes", "65536"}};
 const Settings kRawUnsynced{
     {"method", "none"}, {"segment_bytes", "65536"}, {"prepare_bytes", "65536"}};
@@ -154,6 +155,7 @@ const Case kCases[] = {
     {"lmdb_nosync", "lmdb", {{"sync", "nosync"}}, Profile::ordered, Loss::unopenable, Loss::suffix},
     {"lmdb_mapasync", "lmdb", kMapasync, Profile::ordered, Loss::unopenable, Loss::suffix},
     {"lode", "lode", kSmallLog, Profile::strict, Loss::intact, Loss::intact},
+    {"lode_buffered", "lode", kSmallBuffered, Profile::strict, Loss::suffix, Loss::suffix},
     {"lode_defaults", "lode", {}, Profile::ordered, Loss::intact, Loss::intact},
     {"rocksdb", "rocksdb", {}, Profile::ordered, Loss::intact, Loss::intact},
     {"rocksdb_strict", "rocksdb", {}, Profile::strict, Loss::intact, Loss::intact},
