@@ -371,6 +371,45 @@ std::vector<std::pair<std::string, std::string>> TomlTable::settings(std::string
   return values;
 }
 
+std::vector<std::pair<std::string, std::vector<std::string>>> TomlTable::lists(
+    std::string_view name) {
+  std::vector<std::pair<std::string, std::vector<std::string>>> lists;
+  const TomlNode* node = ask_as(name, TomlNode::table, "a table");
+  if (node == nullptr) return lists;
+  const auto collect = [&](const auto& self, const TomlNode& table,
+                           const std::string& path) -> void {
+    for (const auto& [key, child] : table.members) {
+      consume(*child);
+      const std::string whole = path + key;
+      if (child->kind == TomlNode::table) {
+        self(self, *child, whole + ".");
+        continue;
+      }
+      std::vector<std::string> values;
+      bool sound = child->kind == TomlNode::array;
+      for (const auto& item : child->items) {
+        const bool flat = item->kind == TomlNode::array && is_flat(*item);
+        const bool finite = item->kind != TomlNode::number || std::isfinite(item->real);
+        sound = sound && finite && (flat || item->kind <= TomlNode::text);
+        values.push_back(item->kind == TomlNode::array  ? array_text(*item)
+                         : item->kind == TomlNode::text ? nlohmann::json(item->string).dump()
+                                                        : shown(*item));
+      }
+      if (sound) {
+        lists.emplace_back(whole, std::move(values));
+        continue;
+      }
+      state_->errors.push_back(
+          Error(
+              ErrorKind::bad_input,
+              fmt::format("'{}.{}' must be an array of texts, numbers, true or false", name, whole))
+              .at(state_->where(*child)));
+    }
+  };
+  collect(collect, *node, "");
+  return lists;
+}
+
 Result<TomlDocument> TomlDocument::parse(std::string_view text, const std::string& file) {
   auto state = parse_toml_tree(text, file);
   if (!state) return std::unexpected(std::move(state).error());

@@ -97,7 +97,11 @@ class TomlTable {
   /// may be dotted, quoted or not. With `arrays` an array of scalars is taken too, as TOML: [0, 1].
   [[nodiscard]] std::vector<std::pair<std::string, std::string>> settings(std::string_view name,
                                                                           bool arrays = false);
-  /// "file:line" of one of settings(name), by its dotted name.
+  /// A free-form sub-table name -> array, each element as TOML. Names as in settings(); an array
+  /// within one of them is an element.
+  [[nodiscard]] std::vector<std::pair<std::string, std::vector<std::string>>> lists(
+      std::string_view name);
+  /// "file:line" of one of settings(name) or lists(name), by its dotted name.
   [[nodiscard]] std::string where_setting(std::string_view name, std::string_view path) const;
 
   /// Marks a key as read whatever it holds, for a key that is rejected anyway. False: not there.

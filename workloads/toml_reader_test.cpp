@@ -149,6 +149,22 @@ TEST(TomlReader, a_canonical_form_is_read_by_the_same_rules) {
   EXPECT_EQ(doc->finish().error().message(), "record: unknown key 'odd' (valid here: big, x)");
 }
 
+TEST(TomlReader, lists_keep_elements_as_toml_and_name_what_is_none) {
+  auto doc = document("[sweep]\na.b = [1, 2]\n\"a.c\" = [\"x\", true, [0, 1]]\n");
+  const auto lists = doc.root().lists("sweep");
+  ASSERT_EQ(lists.size(), 2U);
+  EXPECT_EQ(lists[0].first, "a.b");
+  EXPECT_EQ(lists[0].second, (std::vector<std::string>{"1", "2"}));
+  EXPECT_EQ(lists[1].first, "a.c");
+  EXPECT_EQ(lists[1].second, (std::vector<std::string>{"\"x\"", "true", "[0, 1]"}));
+  EXPECT_TRUE(doc.finish());
+  auto wrong = document("[sweep]\na.b = 3\n");
+  (void)wrong.root().lists("sweep");
+  const Status status = wrong.finish();
+  ASSERT_FALSE(status);
+  EXPECT_NE(status.error().message().find("'sweep.a.b' must be an array"), std::string::npos);
+}
+
 TEST(TomlReader, settings_keep_scalars_as_text) {
   TomlDocument doc = document("[settings]\na = 1\nb = true\nc = \"x\"\n");
   const auto settings = doc.root().settings("settings");

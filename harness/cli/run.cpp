@@ -26,7 +26,7 @@ Result<ExitStatus> run(const RunOptions& options) {
                       .at(*file)
                       .hint("its number of trials is part of the plan; copy the file to explore"));
     }
-    plan->trials = options.trials;
+    plan->set_trials(options.trials);
   }
   return run_and_show(*plan, *request, options.output);
 }

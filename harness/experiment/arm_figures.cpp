@@ -341,6 +341,7 @@ json row_of(const Plan& plan, const ArmSample& sample) {
                !plan.control.delayed.empty() && sample.arm->name == plan.control.delayed},
               {"n", sample.values.size()},
               {"values", sample.values}};
+  if (!sample.arm->cell.empty()) row["cell"] = sample.arm->cell;
   const json& store = sample.raws.empty() ? kNothing : member(sample.raws.front(), "store");
   const json& version = member(store, "version");
   row["version"] = version.is_null() ? unknown("no trial was recorded") : version;

@@ -41,7 +41,7 @@ std::vector<double> shares(const std::vector<double>& values, const std::vector<
 std::vector<Hypothesis> claims_of(const Plan& plan, const GateRequest& request) {
   std::vector<Hypothesis> claims;
   for (const Arm& arm : plan.arms) {
-    if (arm.reference || arm.name == plan.a_a_twin || arm.name == plan.control.delayed) continue;
+    if (!plan.is_subject(arm)) continue;
     Hypothesis claim;
     claim.a = arm.name;
     claim.kind = HypothesisKind::regression;
@@ -53,7 +53,10 @@ std::vector<Hypothesis> claims_of(const Plan& plan, const GateRequest& request) 
       claim.relative_to = planned.relative_to;
     }
     if (request.corridor > 0.0) claim.corridor = request.corridor;
-    if (!request.relative_to.empty()) claim.relative_to = request.relative_to;
+    if (!request.relative_to.empty()) {
+      const Arm* reference = plan.find_arm_beside(arm, request.relative_to);
+      claim.relative_to = reference == nullptr ? request.relative_to : reference->name;
+    }
     claims.push_back(std::move(claim));
   }
   return claims;
@@ -84,11 +87,11 @@ json compare(const Plan& plan, const Hypothesis& claim, const json& verdict,
 Result<GateVerdict> judge_gate(const Plan& plan, const json& verdict, const Baseline& baseline,
                                const GateRequest& request) {
   if (!request.relative_to.empty()) {
-    const Arm* reference = plan.find_arm(request.relative_to);
+    const Arm* reference = plan.find_arm_beside(plan.arms.front(), request.relative_to);
     if (reference == nullptr || !reference->reference) {
       std::vector<std::string> names;
       for (const Arm& arm : plan.arms) {
-        if (arm.reference) names.push_back(arm.name);
+        if (arm.reference) names.push_back(name_without_cell(arm));
       }
       const std::string near = nearest_name(request.relative_to, names);
       Error error(ErrorKind::bad_input,

@@ -89,7 +89,7 @@ json history_of(const std::vector<HistoryPoint>& points, const Plan& plan, doubl
                 const std::string& relative_to) {
   std::vector<std::string> arms;
   for (const Arm& arm : plan.arms) {
-    if (arm.reference || arm.name == plan.a_a_twin || arm.name == plan.control.delayed) continue;
+    if (!plan.is_subject(arm)) continue;
     arms.push_back(arm.name);
   }
   std::size_t tests = 0;

@@ -57,7 +57,40 @@ std::vector<Turn> set_order(std::size_t arms, std::uint64_t trials, SeedSequence
   return turns;
 }
 
+/// The turns of one cell, round by round, its arms numbered as the whole plan's from `first` on.
+std::vector<std::vector<Turn>> rounds_of(const Plan& cell, std::size_t number, std::size_t first) {
+  SeedSequence seeds(cell.seed + number);
+  std::vector<std::vector<Turn>> rounds(cell.rounds());
+  for (Turn turn : order_of_trials(cell.design, cell.arms.size(), cell.rounds(), seeds.next())) {
+    turn.arm += first;
+    rounds[turn.round].push_back(turn);
+  }
+  return rounds;
+}
+
 }  // namespace
+
+std::vector<Turn> order_of_plan(const Plan& plan) {
+  if (plan.cells.empty() || plan.design == Design::random) {
+    return order_of_trials(plan.design, plan.arms.size(), plan.rounds(), plan.seed);
+  }
+  std::vector<std::vector<std::vector<Turn>>> cells;
+  std::size_t first = 0;
+  for (const Cell& cell : plan.cells) {
+    cells.push_back(rounds_of(cell.plan, cells.size(), first));
+    first += cell.plan.arms.size();
+  }
+  SeedSequence random(~plan.seed);
+  std::vector<std::size_t> order = numbers(cells.size());
+  std::vector<Turn> turns;
+  for (std::uint64_t round = 0; round < plan.rounds(); ++round) {
+    shuffle(order, random);
+    for (const std::size_t cell : order) {
+      turns.insert(turns.end(), cells[cell][round].begin(), cells[cell][round].end());
+    }
+  }
+  return turns;
+}
 
 std::uint64_t SeedSequence::next() {
   state_ += 0x9e3779b97f4a7c15ULL;

@@ -12,7 +12,7 @@ namespace assay {
 /// One trial: arm number `arm` for the `round`-th time. In a design of blocks, `round` is the
 /// block; in a design of windows it is the set.
 struct Turn {
-  std::size_t arm = 0;
+  std::size_t arm = 0;  ///< of the plan's arms, those of all cells
   std::uint64_t round = 0;
 };
 
@@ -22,6 +22,12 @@ struct Turn {
 /// windows: set by set, the arms of each in random order (the order within is run_window_set's).
 [[nodiscard]] std::vector<Turn> order_of_trials(Design design, std::size_t arms,
                                                 std::uint64_t trials, std::uint64_t seed);
+
+/// Turns of a whole plan. Without a sweep those of order_of_trials(). Of a sweep they are spread
+/// over its cells, so that what drifts falls on none: `random` permutes the trials of all cells
+/// together; `blocks` and `windows` go round by round, each with one block (or set) of every cell
+/// in random order.
+[[nodiscard]] std::vector<Turn> order_of_plan(const Plan& plan);
 
 /// The rows of Williams' design for `arms` treatments: every arm once a row, and over all rows
 /// every arm follows every other one equally often (E. J. Williams, Australian Journal of

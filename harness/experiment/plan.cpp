@@ -48,6 +48,50 @@ const Arm* Plan::find_arm(std::string_view arm_name) const {
   return found == arms.end() ? nullptr : &*found;
 }
 
+const Arm* Plan::find_arm_beside(const Arm& beside, std::string_view arm_name) const {
+  if (beside.cell.empty()) return find_arm(arm_name);
+  return find_arm(fmt::format("{}@{}", arm_name, beside.cell));
+}
+
+std::vector<const Plan*> Plan::parts() const {
+  if (cells.empty()) return {this};
+  std::vector<const Plan*> all;
+  for (const Cell& cell : cells) all.push_back(&cell.plan);
+  return all;
+}
+
+const Plan& Plan::part_of(const Arm& arm) const {
+  for (const Cell& cell : cells) {
+    if (cell.name == arm.cell) return cell.plan;
+  }
+  return *this;
+}
+
+bool Plan::is_a_a_twin(const Arm& arm) const {
+  const std::string& twin = part_of(arm).a_a_twin;
+  return !twin.empty() && arm.name == twin;
+}
+
+bool Plan::is_control(const Arm& arm) const {
+  const std::string& delayed = part_of(arm).control.delayed;
+  return !delayed.empty() && arm.name == delayed;
+}
+
+bool Plan::is_subject(const Arm& arm) const {
+  return !arm.reference && !is_a_a_twin(arm) && !is_control(arm);
+}
+
+void Plan::set_trials(std::uint64_t number) {
+  trials = number;
+  for (Cell& cell : cells) cell.plan.trials = number;
+}
+
+std::string name_without_cell(const Arm& arm) {
+  const std::string tail = "@" + arm.cell;
+  const bool has = !arm.cell.empty() && arm.name.ends_with(tail);
+  return has ? arm.name.substr(0, arm.name.size() - tail.size()) : arm.name;
+}
+
 std::string benchmark_root(const Plan& plan) {
   return plan.root == kDefaultRoot ? fmt::format("{}-{}", plan.root, ::getuid()) : plan.root;
 }

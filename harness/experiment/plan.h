@@ -89,6 +89,15 @@ struct PositiveControl {
   std::uint64_t delay_ns = 0;  ///< a store call
 };
 
+/// One key of a sweep: "workload.PATH" (as in workload_overrides) or "settings.ARM.NAME".
+struct SweepAxis {
+  std::string key;
+  std::string label;                ///< the end of the key that tells it from the others
+  std::vector<std::string> values;  ///< as TOML, which here is JSON as well
+};
+
+struct Cell;
+
 struct Plan {
   std::string name;
   std::string question;
@@ -121,11 +130,37 @@ struct Plan {
   /// Items of the doctor that must be as wanted before a run and stay so; in the doctor's order.
   std::vector<std::string> machine_demands;
   std::vector<std::string> notes;  ///< what was left out and why; no part of the identity
+  /// Axes of a sweep, by key, and the points of their cross product, the last axis turning fastest.
+  /// With cells, `arms` and `hypotheses` are those of all of them, `workload` is the first one's,
+  /// and `a_a`, `a_a_twin` and `control` are the cells' own.
+  std::vector<SweepAxis> sweep;
+  std::vector<Cell> cells;
 
   [[nodiscard]] const Arm* find_arm(std::string_view arm_name) const;
+  /// The arm of that name in the cell of `beside`.
+  [[nodiscard]] const Arm* find_arm_beside(const Arm& beside, std::string_view arm_name) const;
+  /// What each cell is on its own; the plan itself where nothing is swept.
+  [[nodiscard]] std::vector<const Plan*> parts() const;
+  /// The plan (of a cell, or this one) that `arm` belongs to.
+  [[nodiscard]] const Plan& part_of(const Arm& arm) const;
+  [[nodiscard]] bool is_a_a_twin(const Arm& arm) const;
+  [[nodiscard]] bool is_control(const Arm& arm) const;
+  /// Neither reference nor twin nor control: what the experiment is about.
+  [[nodiscard]] bool is_subject(const Arm& arm) const;
+  void set_trials(std::uint64_t number);
   /// Trials an arm that are run: those that count, and before them those that warm up.
   [[nodiscard]] std::uint64_t rounds() const { return trials + aggregation.warm_up_trials; }
 };
+
+/// One point of a sweep: a plan of its own, whose arms carry the cell's name behind their own.
+struct Cell {
+  std::string name;                 ///< "bytes=16,threads=4": part of file names
+  std::vector<std::string> values;  ///< one an axis
+  Plan plan;                        ///< without cells
+};
+
+/// ARM of "ARM@CELL"; the whole name where there is no cell.
+[[nodiscard]] std::string name_without_cell(const Arm& arm);
 
 /// What a plan is checked against. The defaults are the real ones; tests put fakes in.
 struct PlanEnvironment {

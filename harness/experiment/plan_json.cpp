@@ -12,8 +12,29 @@ namespace {
 
 std::string arm_role(const Plan& plan, const Arm& arm) {
   if (arm.reference) return "reference";
-  if (!plan.control.delayed.empty() && arm.name == plan.control.delayed) return "positive_control";
-  return arm.name == plan.a_a_twin ? "a_a" : "arm";
+  if (plan.is_control(arm)) return "positive_control";
+  return plan.is_a_a_twin(arm) ? "a_a" : "arm";
+}
+
+/// Left out where nothing is swept: such plans keep the digest that they had before.
+void add_sweep(const Plan& plan, nlohmann::json& canonical) {
+  canonical["sweep"] = nlohmann::json::array();
+  for (const SweepAxis& axis : plan.sweep) {
+    nlohmann::json values = nlohmann::json::array();
+    for (const std::string& value : axis.values) values.push_back(nlohmann::json::parse(value));
+    canonical["sweep"].push_back({{"key", axis.key}, {"label", axis.label}, {"values", values}});
+  }
+  canonical["cells"] = nlohmann::json::array();
+  for (const Cell& cell : plan.cells) {
+    nlohmann::json values = nlohmann::json::object();
+    for (std::size_t i = 0; i < plan.sweep.size(); ++i) {
+      values[plan.sweep[i].key] = nlohmann::json::parse(cell.values[i]);
+    }
+    canonical["cells"].push_back({{"name", cell.name},
+                                  {"values", std::move(values)},
+                                  {"workload", to_json(cell.plan.workload)},
+                                  {"a_a", cell.plan.a_a}});
+  }
 }
 
 /// Keys of a phase that came with schema 2, by what was done before: every operation was timed by
@@ -39,6 +60,7 @@ nlohmann::json to_json(const Plan& plan) {
                     {"settings", arm.settings},
                     {"delay_ns", arm.delay_ns},
                     {"role", arm_role(plan, arm)}});
+    if (!arm.cell.empty()) arms.back()["cell"] = arm.cell;
   }
   nlohmann::json hypotheses = nlohmann::json::array();
   for (const Hypothesis& hypothesis : plan.hypotheses) {
@@ -89,6 +111,7 @@ nlohmann::json to_json(const Plan& plan) {
         {"value_of_a_set", "geometric mean"}}}};
   // Left out where nothing is demanded: plans from before there were demands keep their digest.
   if (!plan.machine_demands.empty()) canonical["machine_demands"] = plan.machine_demands;
+  if (!plan.cells.empty()) add_sweep(plan, canonical);
   return canonical;
 }
 

@@ -2,6 +2,7 @@
 // part; then stores, settings, workload and machine are asked whether it can be done.
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -11,6 +12,7 @@
 #include "harness/experiment/plan.h"
 #include "harness/experiment/plan_check.h"
 #include "harness/experiment/plan_declaration.h"
+#include "harness/experiment/plan_sweep.h"
 #include "harness/stats/stats.h"
 #include "harness/trial/precheck.h"
 #include "workloads/toml_reader.h"
@@ -322,9 +324,11 @@ void note_limits_off(Plan& plan) {
       fmt::format("the plan turns off what would make a trial void: {}", fmt::join(off, ", ")));
 }
 
-Result<Plan> read_plan(TomlDocument& document, const std::string& file,
+/// A plan without a sweep, or one cell of one.
+Result<Plan> read_cell(TomlDocument& document, const std::string& file,
                        const PlanEnvironment& environment) {
   TomlTable root = document.root();
+  (void)root.take("sweep");
   Declaration declaration = read_declaration(root);
   ASSAY_TRY(document.finish());
   declaration.plan.file = file;
@@ -345,25 +349,47 @@ Result<Plan> read_plan(TomlDocument& document, const std::string& file,
   return std::move(declaration.plan);
 }
 
+/// The same text once more, for each cell of a sweep.
+using MakeDocument = std::function<Result<TomlDocument>()>;
+
+Result<Plan> read_plan(const MakeDocument& make, const std::string& file,
+                       const PlanEnvironment& environment) {
+  auto document = make();
+  if (!document) return fail(document.error());
+  TomlTable root = document->root();
+  if (!root.has("sweep")) return read_cell(*document, file, environment);
+  const Declaration declaration = read_declaration(root);
+  std::vector<SweepAxis> axes = read_sweep(root, declaration);
+  ASSAY_TRY(document->finish());
+  const std::vector<Arm>& arms = declaration.plan.arms;
+  std::vector<Cell> cells = cells_of(axes);
+  for (Cell& cell : cells) {
+    auto own = make();
+    if (!own) return fail(own.error());
+    ASSAY_TRY(put_values(axes, cell, arms, *own));
+    auto plan = read_cell(*own, file, environment);
+    if (!plan) return fail(placed_in_sweep(plan.error(), axes, cell, arms, root));
+    cell.plan = std::move(*plan);
+  }
+  return joined(std::move(axes), std::move(cells));
+}
+
 }  // namespace
 
 Result<Plan> parse_plan(std::string_view toml, const std::string& file,
                         const PlanEnvironment& environment) {
-  auto document = TomlDocument::parse(toml, file);
-  if (!document) return fail(document.error());
-  return read_plan(*document, file, environment);
+  return read_plan([&] { return TomlDocument::parse(toml, file); }, file, environment);
 }
 
 Result<Plan> load_plan(const std::string& path, const PlanEnvironment& environment) {
-  auto document = TomlDocument::load(path);
-  if (!document) return fail(document.error());
-  return read_plan(*document, path, environment);
+  const auto text = read_text_file(path);
+  if (!text) return fail(text.error());
+  return parse_plan(*text, path, environment);
 }
 
 Result<Plan> plan_from_json(const nlohmann::json& declaration, const PlanEnvironment& environment) {
-  auto document = TomlDocument::from_json(declaration, "command line");
-  if (!document) return fail(document.error());
-  return read_plan(*document, "", environment);
+  return read_plan([&] { return TomlDocument::from_json(declaration, "command line"); }, "",
+                   environment);
 }
 
 }  // namespace assay

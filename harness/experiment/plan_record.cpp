@@ -1,5 +1,7 @@
 #include "harness/experiment/plan_record.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -72,7 +74,67 @@ void add_hypotheses(const json& canonical, json& declaration) {
   }
 }
 
-json declaration_of(const json& canonical) {
+/// NAME of the arm's "NAME@CELL".
+std::string name_in_cell(const json& arm) {
+  Arm named;
+  named.name = arm.at("name").get<std::string>();
+  named.cell = arm.value("cell", "");
+  return name_without_cell(named);
+}
+
+/// The plan that was swept: the first cell's, with its names and settings as they were written.
+json without_cells(const json& canonical) {
+  json base = canonical;
+  if (!canonical.contains("cells")) return base;
+  const std::string first = canonical.at("cells").at(0).at("name").get<std::string>();
+  const std::string tail = "@" + first;
+  const auto plain = [&tail](const json& name) {
+    std::string text = name.get<std::string>();
+    if (text.ends_with(tail)) text.resize(text.size() - tail.size());
+    return text;
+  };
+  base["arms"] = json::array();
+  for (json arm : canonical.at("arms")) {
+    if (arm.at("cell") != first) continue;
+    const std::string name = name_in_cell(arm);
+    for (const json& axis : canonical.at("sweep")) {
+      const std::string key = axis.at("key").get<std::string>();
+      const std::string head = "settings." + name + ".";
+      if (key.starts_with(head)) arm["settings"].erase(key.substr(head.size()));
+    }
+    arm["name"] = name;
+    base["arms"].push_back(std::move(arm));
+  }
+  base["hypotheses"] = json::array();
+  for (json claim : canonical.at("hypotheses")) {
+    if (!claim.at("a").get<std::string>().ends_with(tail)) continue;
+    for (const char* key : {"a", "b", "relative_to"}) claim[key] = plain(claim.at(key));
+    base["hypotheses"].push_back(std::move(claim));
+  }
+  base["a_a"] = plain(canonical.at("cells").at(0).at("a_a"));
+  return base;
+}
+
+/// The workload of the cell whose values `overrides` hold; the only one where nothing was swept.
+Result<Workload> recorded_workload(const json& canonical, const Overrides& overrides) {
+  if (!canonical.contains("cells")) return workload_from_json(canonical.at("workload"));
+  const auto as_json = [](const std::string& text) {
+    const json value = json::parse(text, nullptr, false);
+    return value.is_discarded() ? json(text) : value;
+  };
+  for (const json& cell : canonical.at("cells")) {
+    const bool fits = std::all_of(overrides.begin(), overrides.end(), [&](const auto& one) {
+      const auto value = cell.at("values").find("workload." + one.first);
+      return value != cell.at("values").end() &&
+             (*value == as_json(one.second) || *value == json(one.second));
+    });
+    if (fits) return workload_from_json(cell.at("workload"));
+  }
+  return fail(ErrorKind::ledger, "no cell of the record has these values");
+}
+
+json declaration_of(const json& whole) {
+  const json canonical = without_cells(whole);
   json declaration = json::object();
   for (const char* key : kSame) {
     if (canonical.contains(key)) declaration[key] = canonical[key];
@@ -96,6 +158,9 @@ json declaration_of(const json& canonical) {
   }
   add_arms(canonical, declaration);
   add_hypotheses(canonical, declaration);
+  for (const json& axis : whole.value("sweep", json::array())) {
+    declaration["sweep"][axis.at("key").get<std::string>()] = axis.at("values");
+  }
   return declaration;
 }
 
@@ -108,6 +173,16 @@ auto spelled(const Table& spellings, const json& text) {
   return spellings.front().second;
 }
 
+/// The cell of that name, made where it is not there yet; the plan itself for none.
+Plan& part_named(const std::string& cell, Plan& plan) {
+  if (cell.empty()) return plan;
+  for (Cell& known : plan.cells) {
+    if (known.name == cell) return known.plan;
+  }
+  plan.cells.push_back({cell, {}, {}});
+  return plan.cells.back().plan;
+}
+
 void read_judged_arms(const json& canonical, Plan& plan) {
   for (const json& one : canonical.at("arms")) {
     Arm arm;
@@ -115,8 +190,10 @@ void read_judged_arms(const json& canonical, Plan& plan) {
     arm.store = one.at("store").get<std::string>();
     const std::string role = one.at("role").get<std::string>();
     arm.reference = role == "reference";
-    if (role == "a_a") plan.a_a_twin = arm.name;
-    if (role == "positive_control") plan.control.delayed = arm.name;
+    arm.cell = one.value("cell", "");
+    Plan& part = part_named(arm.cell, plan);
+    if (role == "a_a") part.a_a_twin = arm.name;
+    if (role == "positive_control") part.control.delayed = arm.name;
     plan.arms.push_back(std::move(arm));
   }
 }
@@ -164,13 +241,13 @@ Result<Plan> judging_plan(const json& canonical) {
 Result<Plan> plan_from_record(const json& canonical, const PlanEnvironment& environment) {
   try {
     const json whole = migrated_plan(canonical);
-    auto workload = workload_from_json(whole.at("workload"));
-    if (!workload) {
+    PlanEnvironment recorded = environment;
+    recorded.find_workload = [&](const std::string&, const Overrides& values) -> Result<Workload> {
+      auto workload = recorded_workload(whole, values);
+      if (workload) return workload;
       Error error = workload.error();
       return fail(error.in("the recorded workload"));
-    }
-    PlanEnvironment recorded = environment;
-    recorded.find_workload = [&](const std::string&, const Overrides&) { return workload; };
+    };
     const json declaration = declaration_of(whole);
     for (const json& arm : declaration["arms"]) {  // a calibration's, which says nothing of stores
       const auto driver = environment.find_store(arm["store"].get<std::string>());

@@ -72,7 +72,8 @@ std::optional<double> mean_variance(bool paired, const std::vector<std::vector<d
 json what_is_measured(json canonical) {
   canonical = migrated_plan(std::move(canonical));
   json same;
-  for (const char* key : {"workload", "arms", "a_a", "design", "metric", "root", "windows"}) {
+  for (const char* key :
+       {"workload", "arms", "a_a", "design", "metric", "root", "windows", "cells"}) {
     same[key] = canonical.value(key, json());
   }
   return same;
@@ -102,8 +103,12 @@ std::string scatter_text(double percent) {
   return percent < 10.0 ? fmt::format("{:.2g} %", percent) : fmt::format("{:.0f} %", percent);
 }
 
+bool has_twins(const Plan& plan) {
+  return !plan.parts().front()->a_a.empty();
+}
+
 std::string gate_sentence(const Plan& plan, const json& power) {
-  if (plan.a_a.empty()) return "";
+  if (!has_twins(plan)) return "";
   std::string text =
       fmt::format("; the A/A gate asks for a scatter of at most {}",
                   scatter_text(cv_percent_of(stats::largest_deviation(
@@ -120,8 +125,34 @@ double deviation_of_cv(double cv) {
   return std::sqrt(std::log1p(cv * cv));
 }
 
+namespace {
+
+/// The mean over the cells: values of two of them are of two things.
+std::optional<Scatter> scatter_of_cells(const Plan& plan, const json& rows, std::size_t least,
+                                        const std::string& where) {
+  double sum = 0.0;
+  std::size_t count = 0;
+  std::string source;
+  for (const Cell& cell : plan.cells) {
+    json own = json::array();
+    for (const json& row : rows) {
+      if (row.value("cell", "") == cell.name) own.push_back(row);
+    }
+    const auto found = scatter_of_rows(cell.plan, own, least, where);
+    if (!found) continue;
+    sum += found->deviation * found->deviation;
+    source = found->source;
+    ++count;
+  }
+  if (count == 0) return std::nullopt;
+  return Scatter{std::sqrt(sum / static_cast<double>(count)), source + ", mean of the cells"};
+}
+
+}  // namespace
+
 std::optional<Scatter> scatter_of_rows(const Plan& plan, const json& rows, std::size_t least,
                                        const std::string& where) {
+  if (!plan.cells.empty()) return scatter_of_cells(plan, rows, least, where);
   std::vector<std::vector<double>> twins;
   std::vector<std::vector<double>> arms;
   for (const json& row : rows) {
@@ -172,7 +203,7 @@ json power_of(const Plan& plan, const Scatter& scatter) {
                                                                     plan.alpha, kPower, paired))},
       {"trials_needed",
        stats::trials_needed(log_effect(plan), scatter.deviation, plan.alpha, kPower, paired)}};
-  if (!plan.a_a.empty()) {
+  if (has_twins(plan)) {
     power["gate_trials_needed"] =
         stats::trials_for_width(log_effect(plan), scatter.deviation, plan.alpha, paired);
   }

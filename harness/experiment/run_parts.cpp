@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "harness/experiment/timed_batches.h"
 #include "harness/ledger/durable_file.h"
 #include "harness/provenance/sha256.h"
 #include "harness/trial/trial_directory.h"
@@ -42,6 +43,24 @@ nlohmann::json declared_settings(const nlohmann::json& provenance, const std::st
   const nlohmann::json conditions = provenance.value("conditions", nlohmann::json::object());
   const nlohmann::json arms = conditions.value("arms", nlohmann::json::object());
   return arms.value(arm, nlohmann::json::object()).value("settings", nlohmann::json());
+}
+
+nlohmann::json timed_batches_of_cells(
+    const std::map<std::string, std::vector<TimedBatchChoice>>& batches) {
+  nlohmann::json all = nlohmann::json::array();
+  for (const auto& [cell, choices] : batches) {
+    for (nlohmann::json one : to_json(choices)) {
+      if (!cell.empty()) one["cell"] = cell;
+      all.push_back(std::move(one));
+    }
+  }
+  return all;
+}
+
+std::uint64_t seed_of_set(const Plan& plan, const std::string& cell, std::uint64_t round) {
+  std::uint64_t number = 0;
+  while (number < plan.cells.size() && plan.cells[number].name != cell) ++number;
+  return plan.seed ^ (round + 1) * 0x9e3779b9ULL ^ (number << 48U);
 }
 
 void void_whole_set(std::vector<nlohmann::json>& raws, const std::vector<TrialRequest>& trials) {

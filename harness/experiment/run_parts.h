@@ -3,6 +3,7 @@
 // Stateless.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "harness/experiment/plan.h"
 #include "harness/experiment/result_place.h"
 #include "harness/experiment/run_state.h"
+#include "harness/trial/timed_batch.h"
 #include "harness/trial/trial.h"
 
 namespace assay {
@@ -27,6 +29,14 @@ namespace assay {
 /// Names of the settings that the arm's store declares; null where that is not known.
 [[nodiscard]] nlohmann::json declared_settings(const nlohmann::json& provenance,
                                                const std::string& arm);
+
+/// The choices of every cell ("" without a sweep) as a plan record holds them.
+[[nodiscard]] nlohmann::json timed_batches_of_cells(
+    const std::map<std::string, std::vector<TimedBatchChoice>>& batches);
+
+/// What the orders within a set are drawn from: of each round and cell its own.
+[[nodiscard]] std::uint64_t seed_of_set(const Plan& plan, const std::string& cell,
+                                        std::uint64_t round);
 
 /// One void trial makes its whole set void: the others ran beside a disturbed one.
 void void_whole_set(std::vector<nlohmann::json>& raws, const std::vector<TrialRequest>& trials);

@@ -1,6 +1,7 @@
 #include "harness/experiment/run_state.h"
 
 #include <algorithm>
+#include <tuple>
 
 namespace assay {
 
@@ -40,6 +41,7 @@ void RunState::load(const std::vector<LedgerRecord>& records) {
 void RunState::add(const nlohmann::json& trial_body) {
   TrialEntry entry;
   entry.arm = trial_body.value("arm", "");
+  entry.cell = trial_body.value("cell", "");
   entry.index = trial_body.value("index", std::uint64_t{0});
   entry.round = trial_body.value("round", std::uint64_t{0});
   entry.attempt = trial_body.value("attempt", std::uint64_t{0});
@@ -50,39 +52,53 @@ void RunState::add(const nlohmann::json& trial_body) {
     entry.raw_sha256 = raw->value("sha256", "");
   }
   entry.body = trial_body;
-  if (entry.status == "disqualified") disqualified_.emplace(entry.arm, entry.reason);
+  if (entry.status == "disqualified") disqualify(entry);
   trials_.push_back(std::move(entry));
+}
+
+void RunState::disqualify(const TrialEntry& trial) {
+  disqualified_.emplace(trial.arm, trial.reason);
+  const Arm* wrong = plan_->find_arm(trial.arm);
+  if (wrong == nullptr || trial.cell.empty()) return;
+  for (const Arm& arm : plan_->arms) {
+    if (name_without_cell(arm) != name_without_cell(*wrong)) continue;
+    disqualified_.emplace(arm.name, "in cell " + trial.cell + ": " + trial.reason);
+  }
 }
 
 bool RunState::done(const std::string& arm, std::uint64_t round) const {
   return disqualified_.contains(arm) || counted(arm, round) != nullptr;
 }
 
-std::optional<std::uint64_t> RunState::sound_attempt(std::uint64_t round) const {
+std::optional<std::uint64_t> RunState::sound_attempt(std::uint64_t round,
+                                                     const std::string& cell) const {
   std::map<std::uint64_t, std::set<std::string>> sound;  // attempt -> arms
   for (const TrialEntry& trial : trials_) {
-    if (trial.round == round && trial.status == "ok") sound[trial.attempt].insert(trial.arm);
+    if (trial.round == round && trial.cell == cell && trial.status == "ok") {
+      sound[trial.attempt].insert(trial.arm);
+    }
   }
   for (const auto& [attempt, arms] : sound) {
     const bool whole = std::all_of(plan_->arms.begin(), plan_->arms.end(), [&](const Arm& arm) {
-      return arms.contains(arm.name) || disqualified_.contains(arm.name);
+      return arm.cell != cell || arms.contains(arm.name) || disqualified_.contains(arm.name);
     });
     if (whole) return attempt;
   }
   return std::nullopt;
 }
 
-bool RunState::set_done(std::uint64_t round) const {
+bool RunState::set_done(std::uint64_t round, const std::string& cell) const {
   const bool nobody_left = std::all_of(plan_->arms.begin(), plan_->arms.end(), [&](const Arm& arm) {
-    return disqualified_.contains(arm.name);
+    return arm.cell != cell || disqualified_.contains(arm.name);
   });
-  return nobody_left || sound_attempt(round).has_value();
+  return nobody_left || sound_attempt(round, cell).has_value();
 }
 
 const TrialEntry* RunState::counted(const std::string& arm, std::uint64_t round) const {
   std::optional<std::uint64_t> attempt;
   if (plan_->design == Design::windows) {
-    attempt = sound_attempt(round);
+    const Arm* planned = plan_->find_arm(arm);
+    attempt = sound_attempt(round, planned == nullptr ? std::string() : planned->cell);
     if (!attempt) return nullptr;
   }
   for (const TrialEntry& trial : trials_) {
@@ -97,9 +113,15 @@ const TrialEntry* RunState::counted(const std::string& arm, std::uint64_t round)
 std::uint64_t RunState::attempts(const std::string& arm, std::uint64_t round) const {
   std::uint64_t next = 0;
   for (const TrialEntry& trial : trials_) {
-    if (trial.round == round && (arm.empty() || trial.arm == arm)) {
-      next = std::max(next, trial.attempt + 1);
-    }
+    if (trial.round == round && trial.arm == arm) next = std::max(next, trial.attempt + 1);
+  }
+  return next;
+}
+
+std::uint64_t RunState::attempts_of_set(std::uint64_t round, const std::string& cell) const {
+  std::uint64_t next = 0;
+  for (const TrialEntry& trial : trials_) {
+    if (trial.round == round && trial.cell == cell) next = std::max(next, trial.attempt + 1);
   }
   return next;
 }
@@ -111,12 +133,12 @@ std::uint64_t RunState::void_count(const std::string& arm) const {
 }
 
 std::uint64_t RunState::void_turns() const {
-  std::set<std::pair<std::uint64_t, std::uint64_t>> sets;
+  std::set<std::tuple<std::string, std::uint64_t, std::uint64_t>> sets;
   std::uint64_t trials = 0;
   for (const TrialEntry& trial : trials_) {
     if (trial.status != "void") continue;
     ++trials;
-    sets.emplace(trial.round, trial.attempt);
+    sets.emplace(trial.cell, trial.round, trial.attempt);
   }
   return plan_->design == Design::windows ? sets.size() : trials;
 }

@@ -21,6 +21,7 @@ namespace assay {
 /// A trial record of the ledger: the raw record's head, and where the raw record is.
 struct TrialEntry {
   std::string arm;
+  std::string cell;           ///< of a sweep; else empty
   std::uint64_t index = 0;    ///< number within the result, in the order in which they ran
   std::uint64_t round = 0;    ///< trial of the arm, block or set
   std::uint64_t attempt = 0;  ///< 0, and one more for each void attempt before
@@ -47,25 +48,29 @@ class RunState {
 
   [[nodiscard]] const std::string& result() const { return result_; }
   [[nodiscard]] const std::vector<TrialEntry>& trials() const { return trials_; }
-  /// Arms with wrong contents in any trial -> what was wrong first.
+  /// Arms with wrong contents in any trial -> what was wrong first. Of a sweep the arm is out in
+  /// every cell: else only those where it was lucky would count.
   [[nodiscard]] const std::map<std::string, std::string>& disqualified() const {
     return disqualified_;
   }
   /// True when `arm`'s round has its value, or needs none any more.
   [[nodiscard]] bool done(const std::string& arm, std::uint64_t round) const;
   /// A set is done when one attempt of it has a sound record of every arm still in the race.
-  [[nodiscard]] bool set_done(std::uint64_t round) const;
+  [[nodiscard]] bool set_done(std::uint64_t round, const std::string& cell = {}) const;
   /// The record whose value counts; null when there is none.
   [[nodiscard]] const TrialEntry* counted(const std::string& arm, std::uint64_t round) const;
   /// Attempts made so far.
   [[nodiscard]] std::uint64_t attempts(const std::string& arm, std::uint64_t round) const;
+  [[nodiscard]] std::uint64_t attempts_of_set(std::uint64_t round, const std::string& cell) const;
   [[nodiscard]] std::uint64_t void_count(const std::string& arm) const;
   /// Void trials, or void sets in the design `windows`.
   [[nodiscard]] std::uint64_t void_turns() const;
   [[nodiscard]] std::uint64_t next_index() const;
 
  private:
-  [[nodiscard]] std::optional<std::uint64_t> sound_attempt(std::uint64_t round) const;
+  [[nodiscard]] std::optional<std::uint64_t> sound_attempt(std::uint64_t round,
+                                                           const std::string& cell) const;
+  void disqualify(const TrialEntry& trial);
 
   const Plan* plan_;
   std::string result_;

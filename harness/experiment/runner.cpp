@@ -48,7 +48,8 @@ class Run {
   [[nodiscard]] std::optional<Scatter> known_scatter(const std::string& fingerprint) const;
   Status run_turns();
   Status run_single(const Turn& turn);
-  Status run_set(std::uint64_t round);
+  Status run_set(const Plan& part, std::uint64_t round);
+  Status choose_timed_batches();
   Result<bool> record(nlohmann::json raw, const TrialRequest& trial, std::uint64_t round,
                       std::uint64_t attempt);
   TrialRequest request_for(const Arm& arm, std::uint64_t round, std::uint64_t ahead);
@@ -73,7 +74,9 @@ class Run {
   std::optional<LedgerWriter> ledger_;
   ResultPlace place_;
   std::optional<RunState> state_;
-  std::map<std::uint64_t, std::pair<std::string, std::string>> streams_;  ///< seed -> digest, arm
+  std::map<std::string, std::string> stream_digests_;  ///< by cell, of a sweep
+  /// Cell and seed -> digest, arm.
+  std::map<std::pair<std::string, std::uint64_t>, std::pair<std::string, std::string>> streams_;
   std::map<std::string, nlohmann::json> conditions_;  ///< arm -> those of its first sound trial
   bool folder_is_new_ = false;
   std::string registration_;  ///< hash of its record
@@ -81,7 +84,8 @@ class Run {
   std::optional<Baseline> baseline_;
   nlohmann::json machine_;  ///< what was found of what the plan demands of it
   nlohmann::json power_;    ///< what the trials are expected to see, before they run
-  std::vector<TimedBatchChoice> timed_batches_;  ///< the same for every arm and trial
+  /// By cell ("" without a sweep): the same for every arm and trial of it.
+  std::map<std::string, std::vector<TimedBatchChoice>> timed_batches_;
   std::vector<std::string> warnings_;
   std::vector<std::string> void_reasons_;
 };
@@ -92,6 +96,9 @@ Status Run::prepare() {
   provenance_ = services_.provenance(plan_);
   if (services_.conditions) provenance_["conditions"] = services_.conditions(plan_);
   stream_digest_ = services_.stream_digest(plan_.workload, plan_.seed);
+  for (const Cell& cell : plan_.cells) {
+    stream_digests_[cell.name] = services_.stream_digest(cell.plan.workload, plan_.seed);
+  }
   ASSAY_TRY(prepare_root(root_));  // before any trace of the run is made
   auto machine = check_machine(plan_, services_, observer_);
   if (!machine) return fail(machine.error());
@@ -190,18 +197,17 @@ Status Run::begin_result(const LedgerRecord* resumed) {
     ASSAY_TRY(make_directories_durably(place_.directory + "/trials"));
     note_unnamed_records();
     state_->load(ledger_->records());
-    timed_batches_ = timed_batches_from_json(resumed->body);
+    for (const Plan* part : plan_.parts()) {
+      const std::string& cell = part->arms.front().cell;
+      timed_batches_[cell] = timed_batches_from_json(resumed->body, cell);
+    }
     for (const TrialEntry& trial : state_->trials()) {
       ASSAY_TRY(check_streams(trial.body));
       if (!check_conditions(trial.body)) break;  // void: nothing more is run, and it is judged so
     }
     return {};
   }
-  if (services_.choose_timed_batches) {
-    auto chosen = services_.choose_timed_batches(plan_.workload, plan_.seed);
-    if (!chosen) return fail(chosen.error());
-    timed_batches_ = std::move(*chosen);
-  }
+  ASSAY_TRY(choose_timed_batches());
   // The record first: a folder without one would belong to no result.
   nlohmann::json body = {{"result", place_.result},
                          {"directory", recorded_path(place_, place_.directory)},
@@ -210,10 +216,11 @@ Status Run::begin_result(const LedgerRecord* resumed) {
                          {"status", request_.registered ? "registered" : "exploratory"},
                          {"provenance", provenance_},
                          {"notes", plan_.notes},
-                         {"timed_batches", to_json(timed_batches_)},
+                         {"timed_batches", timed_batches_of_cells(timed_batches_)},
                          {"power", power_},
                          {"stream_digest", stream_digest_}};
   if (request_.registered) body["registration"] = registration_;
+  if (!stream_digests_.empty()) body["stream_digests"] = stream_digests_;
   if (!plan_.machine_demands.empty()) body["machine_demands"] = machine_;
   if (!why_new_.empty()) body["new_because"] = why_new_;
   if (baseline_) {
@@ -225,6 +232,16 @@ Status Run::begin_result(const LedgerRecord* resumed) {
     return fail(hash.error());
   }
   return make_directories_durably(place_.directory + "/trials");
+}
+
+Status Run::choose_timed_batches() {
+  if (!services_.choose_timed_batches) return {};
+  for (const Plan* part : plan_.parts()) {
+    auto chosen = services_.choose_timed_batches(part->workload, plan_.seed);
+    if (!chosen) return fail(chosen.error());
+    timed_batches_[part->arms.front().cell] = std::move(*chosen);
+  }
+  return {};
 }
 
 /// A kill between a raw record and its line leaves one, a ledger whose tail was cut leaves more.
@@ -262,8 +279,8 @@ std::uint64_t Run::trials_done() const {
 TrialRequest Run::request_for(const Arm& arm, std::uint64_t round, std::uint64_t ahead) {
   TrialRequest trial;
   trial.arm = arm;
-  trial.workload = plan_.workload;
-  apply_timed_batches(timed_batches_, trial.workload);
+  trial.workload = plan_.part_of(arm).workload;
+  apply_timed_batches(timed_batches_[arm.cell], trial.workload);
   trial.seed = plan_.seed + round;
   trial.root = root_;
   trial.timeout_ms = plan_.trial_timeout_ms;
@@ -285,8 +302,8 @@ Status Run::check_streams(const nlohmann::json& raw) {
   const std::string digest = raw.value("stream_digest", "");
   if (digest.empty() || raw.value("status", "") != "ok") return {};
   const std::string arm = raw.value("arm", "");
-  const auto [known, added] =
-      streams_.try_emplace(raw.value("seed", std::uint64_t{0}), digest, arm);
+  const auto [known, added] = streams_.try_emplace(
+      {raw.value("cell", ""), raw.value("seed", std::uint64_t{0})}, std::pair(digest, arm));
   if (added || known->second.first == digest) return {};
   return fail(ErrorKind::internal,
               fmt::format("arms {} and {} were given different operation streams for one seed: "
@@ -304,6 +321,7 @@ Result<bool> Run::record(nlohmann::json raw, const TrialRequest& trial, std::uin
   raw["result"] = place_.result;
   raw["experiment"] = plan_.name;
   raw["arm"] = trial.arm.name;
+  if (!trial.arm.cell.empty()) raw["cell"] = trial.arm.cell;
   raw["index"] = std::stoull(number.substr(0, number.find('-')));
   raw["round"] = round;
   raw["attempt"] = attempt;
@@ -384,27 +402,29 @@ Status Run::run_single(const Turn& turn) {
   return {};
 }
 
-Status Run::run_set(std::uint64_t round) {
-  SeedSequence order(plan_.seed ^ (round + 1) * 0x9e3779b9ULL);
-  while (!state_->set_done(round)) {
+Status Run::run_set(const Plan& part, std::uint64_t round) {
+  const std::string& cell = part.arms.front().cell;
+  SeedSequence order(seed_of_set(plan_, cell, round));
+  while (!state_->set_done(round, cell)) {
     if (stop_.load()) return fail(ErrorKind::interrupted, "stopped");
-    const std::uint64_t attempt = state_->attempts("", round);
+    const std::uint64_t attempt = state_->attempts_of_set(round, cell);
     std::vector<TrialRequest> trials;
-    for (const Turn& turn : order_of_trials(Design::windows, plan_.arms.size(), 1, order.next())) {
-      const Arm& arm = plan_.arms[turn.arm];
+    for (const Turn& turn : order_of_trials(Design::windows, part.arms.size(), 1, order.next())) {
+      const Arm& arm = part.arms[turn.arm];
       if (state_->disqualified().contains(arm.name)) continue;
       trials.push_back(request_for(arm, round, trials.size()));
     }
     WindowPlan windows = plan_.windows;
     windows.seed = order.next();
-    observer_.trial_begins(fmt::format("set {}", round + 1), trials.size());
+    const std::string name = fmt::format("set {}{}{}", round + 1, cell.empty() ? "" : " of ", cell);
+    observer_.trial_begins(name, trials.size());
     const std::string before = machine_now(plan_, services_);
     auto raws = services_.run_window_set(trials, windows, stop_, [this](const Progress& progress) {
       observer_.trial_progress(progress);
     });
     if (!raws) {
       Error error = raws.error();
-      return fail(error.in(fmt::format("set {}", round + 1)));
+      return fail(error.in(name));
     }
     if (raws->size() != trials.size()) {
       return fail(ErrorKind::internal, "a set gave another number of records than it had arms");
@@ -431,13 +451,12 @@ Status Run::run_set(std::uint64_t round) {
 }
 
 Status Run::run_turns() {
-  if (plan_.design == Design::windows) {
-    for (std::uint64_t round = 0; round < plan_.rounds(); ++round) ASSAY_TRY(run_set(round));
-    return {};
-  }
-  for (const Turn& turn :
-       order_of_trials(plan_.design, plan_.arms.size(), plan_.rounds(), plan_.seed)) {
-    ASSAY_TRY(run_single(turn));
+  for (const Turn& turn : order_of_plan(plan_)) {
+    if (plan_.design == Design::windows) {  // the first turn of a set runs it whole
+      ASSAY_TRY(run_set(plan_.part_of(plan_.arms[turn.arm]), turn.round));
+    } else {
+      ASSAY_TRY(run_single(turn));
+    }
   }
   return {};
 }
@@ -461,7 +480,8 @@ Result<RunOutcome> Run::judge() {
                            qualifications,
                            qualification_key(arm.durability, store,
                                              declared_settings(provenance_, arm.name), binary));
-                     }};
+                     },
+                     stream_digests_};
   auto verdict = make_verdict(input);
   if (!verdict) return fail(verdict.error());
   const auto hash = ledger_->append("verdict", *verdict);

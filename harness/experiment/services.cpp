@@ -61,8 +61,11 @@ RunServices RunServices::real(std::vector<std::string> command_line) {
     return probe->plausible ? std::string() : probe->verdict;
   };
   services.conditions = [](const Plan& plan) {
-    nlohmann::json found = {{"cache", cache_conditions(plan.workload)},
-                            {"arms", nlohmann::json::object()}};
+    nlohmann::json found = {{"arms", nlohmann::json::object()}};
+    if (plan.cells.empty()) found["cache"] = cache_conditions(plan.workload);
+    for (const Cell& cell : plan.cells) {
+      found["cache"][cell.name] = cache_conditions(cell.plan.workload);
+    }
     for (const Arm& arm : plan.arms) found["arms"][arm.name] = arm_conditions(arm);
     return found;
   };

@@ -16,9 +16,11 @@ nlohmann::json to_json(const std::vector<TimedBatchChoice>& choices) {
   return list;
 }
 
-std::vector<TimedBatchChoice> timed_batches_from_json(const nlohmann::json& body) {
+std::vector<TimedBatchChoice> timed_batches_from_json(const nlohmann::json& body,
+                                                      const std::string& cell) {
   std::vector<TimedBatchChoice> choices;
   for (const nlohmann::json& one : body.value("timed_batches", nlohmann::json::array())) {
+    if (one.value("cell", "") != cell) continue;
     TimedBatchChoice choice;
     choice.phase = one.value("phase", "");
     choice.operations = one.value("operations", 1U);

@@ -12,7 +12,9 @@ namespace assay {
 
 /// [{"phase", "operations", "null_ns": [[operations, ns], ...]}]
 [[nodiscard]] nlohmann::json to_json(const std::vector<TimedBatchChoice>& choices);
-/// Those of a plan record's body; none where it has none.
-[[nodiscard]] std::vector<TimedBatchChoice> timed_batches_from_json(const nlohmann::json& body);
+/// Those of a plan record's body, of one cell where it is of a sweep ("cell" of each); none where
+/// it has none.
+[[nodiscard]] std::vector<TimedBatchChoice> timed_batches_from_json(const nlohmann::json& body,
+                                                                    const std::string& cell = {});
 
 }  // namespace assay

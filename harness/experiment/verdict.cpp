@@ -52,13 +52,19 @@ std::optional<double> mean_throughput(const ArmSample& sample) {
   return std::exp(sum / static_cast<double>(sample.throughputs.size()));
 }
 
+/// The reference row of that store; null where it was not run.
+const ArmSample* reference_row(const Samples& samples, const std::string& store) {
+  const auto found = std::find_if(samples.begin(), samples.end(), [&](const auto& one) {
+    return one.second.arm->reference && one.second.arm->store == store;
+  });
+  return found == samples.end() ? nullptr : &found->second;
+}
+
 /// Share of a reference's throughput; unknown where one of the two is missing.
 json share_of(const Samples& samples, const std::string& reference, const ArmSample& sample) {
-  const auto found = samples.find(reference);
-  if (found == samples.end() || !found->second.arm->reference) {
-    return unknown(fmt::format("{} was not run", reference));
-  }
-  const auto whole = mean_throughput(found->second);
+  const ArmSample* found = reference_row(samples, reference);
+  if (found == nullptr) return unknown(fmt::format("{} was not run", reference));
+  const auto whole = mean_throughput(*found);
   const auto part = mean_throughput(sample);
   if (!whole || !part) return unknown("no throughput was recorded");
   return *part / *whole;
@@ -67,12 +73,10 @@ json share_of(const Samples& samples, const std::string& reference, const ArmSam
 /// Store time of an operation beyond a reference's: what is the store's own, the harness's share of
 /// the latency taken off.
 json store_ns_above(const Samples& samples, const std::string& reference, const ArmSample& sample) {
-  const auto found = samples.find(reference);
-  if (found == samples.end() || !found->second.arm->reference) {
-    return unknown(fmt::format("{} was not run", reference));
-  }
+  const ArmSample* found = reference_row(samples, reference);
+  if (found == nullptr) return unknown(fmt::format("{} was not run", reference));
   const auto own = store_ns_per_operation(sample);
-  const auto base = store_ns_per_operation(found->second);
+  const auto base = store_ns_per_operation(*found);
   if (!own || !base) return unknown("no store time was recorded");
   return *own - *base;
 }
@@ -239,26 +243,88 @@ json compare(const VerdictInput& input, const Samples& samples, const Hypothesis
                         samples.at(hypothesis.b).values);
 }
 
-/// `gate` not empty: ratios are given, but nothing is judged from them, for this reason.
-json make_comparisons(const VerdictInput& input, const Samples& samples,
-                      const std::string& void_reason, const std::string& gate) {
+/// One cell, or the whole plan where nothing is swept: its samples and what its gates say.
+struct Part {
+  const Plan* plan = nullptr;
+  std::string cell;
+  Samples samples;
+  json a_a;
+  json control;
+  json rows;
+  std::string gate;                  ///< why nothing of it is judged though ratios are given
+  std::vector<std::string> reasons;  ///< the same, at length
+};
+
+/// A twin without a value shows nothing: a gate that was asked for and cannot be looked at is shut.
+/// So is a control.
+void look_at_gates(bool is_void, Part& part) {
+  if (part.control.is_object() && part.control["ok"] != true) {
+    part.gate = "the positive control was not seen";
+    if (!is_void) {
+      part.reasons.push_back("positive control: " + part.control["sentence"].get<std::string>());
+    }
+  }
+  if (part.a_a.is_object() && part.a_a["ok"] != true) {
+    part.gate = "the A/A gate was not passed";
+    if (!is_void) part.reasons.push_back("A/A gate: " + part.a_a["sentence"].get<std::string>());
+  }
+}
+
+VerdictInput with_plan(const VerdictInput& input, const Plan& plan) {
+  return {plan,
+          input.state,
+          input.status,
+          input.stream_digest,
+          input.warnings,
+          input.void_reasons,
+          input.load_raw,
+          input.baseline,
+          input.qualification,
+          input.stream_digests};
+}
+
+Result<Part> part_of(const VerdictInput& input) {
+  Part part;
+  part.plan = &input.plan;
+  part.cell = input.plan.arms.front().cell;
+  for (const Arm& arm : input.plan.arms) {
+    auto sample = sample_of(input, arm);
+    if (!sample) return fail(sample.error());
+    part.samples.emplace(arm.name, std::move(*sample));
+  }
+  const bool is_void = !input.void_reasons.empty();
+  part.a_a = a_a_of(input, part.samples, !is_void);
+  part.control = control_of(input, part.samples, !is_void);
+  look_at_gates(is_void, part);
+  part.rows = make_rows(input, part.samples);
+  return part;
+}
+
+json make_comparisons(const VerdictInput& input, const std::vector<Part>& parts,
+                      const std::string& void_reason) {
   json comparisons = json::array();
   // The family is the declared one, whatever became of its arms: a comparison that cannot be made
   // counts with p = 1, else a drop-out would make every other claim easier.
   std::vector<double> p;
   std::vector<double> refuted;
-  for (const Hypothesis& hypothesis : input.plan.hypotheses) {
-    comparisons.push_back(compare(input, samples, hypothesis, void_reason));
-    const json& one = comparisons.back();
-    p.push_back(one["p"].is_number() ? one["p"].get<double>() : 1.0);
-    refuted.push_back(one["p_refuted"].is_number() ? one["p_refuted"].get<double>() : 1.0);
+  std::vector<const Part*> owners;
+  for (const Part& part : parts) {
+    const VerdictInput own = with_plan(input, *part.plan);
+    for (const Hypothesis& hypothesis : part.plan->hypotheses) {
+      comparisons.push_back(compare(own, part.samples, hypothesis, void_reason));
+      json& one = comparisons.back();
+      if (!part.cell.empty()) one["cell"] = part.cell;
+      p.push_back(one["p"].is_number() ? one["p"].get<double>() : 1.0);
+      refuted.push_back(one["p_refuted"].is_number() ? one["p_refuted"].get<double>() : 1.0);
+      owners.push_back(&part);
+    }
   }
   const std::vector<double> adjusted = stats::holm(p);
   const std::vector<double> refuted_adjusted = stats::holm(refuted);
   for (std::size_t i = 0; i < comparisons.size(); ++i) {
     if (!comparisons[i]["p"].is_number()) continue;
-    judge_comparison(input.plan, adjusted[i], refuted_adjusted[i], comparisons[i]);
-    if (!gate.empty()) withhold_verdict(comparisons[i], gate);
+    judge_comparison(*owners[i]->plan, adjusted[i], refuted_adjusted[i], comparisons[i]);
+    if (!owners[i]->gate.empty()) withhold_verdict(comparisons[i], owners[i]->gate);
   }
   return comparisons;
 }
@@ -277,16 +343,25 @@ std::string outcome_of(const VerdictInput& input, const json& comparisons, bool 
   return refuted(false) ? "rejected" : "judged";
 }
 
-std::vector<std::string> collect_warnings(const VerdictInput& input, const Samples& samples,
-                                          const json& rows, const json& comparisons) {
+/// `shut`: cells that are not judged, where others are.
+std::vector<std::string> collect_warnings(const VerdictInput& input, const std::vector<Part>& parts,
+                                          const json& rows, const json& comparisons,
+                                          const std::vector<std::string>& shut) {
   std::vector<std::string> warnings = input.warnings;
   warnings.insert(warnings.end(), input.plan.notes.begin(), input.plan.notes.end());
+  warnings.insert(warnings.end(), shut.begin(), shut.end());
   warn_about_null(rows, warnings);
   note_batches(rows, warnings);
-  warn_about_memory(samples, warnings);
-  for (const Arm& arm : input.plan.arms) {
-    for (std::string& one : arm_warnings(input.plan, samples.at(arm.name))) {
-      warnings.push_back(std::move(one));
+  for (const Part& part : parts) {
+    const std::size_t before = warnings.size();
+    warn_about_memory(part.samples, warnings);
+    if (warnings.size() > before) break;  // the same machine refuses the same in every cell
+  }
+  for (const Part& part : parts) {
+    for (const Arm& arm : part.plan->arms) {
+      for (std::string& one : arm_warnings(*part.plan, part.samples.at(arm.name))) {
+        warnings.push_back(std::move(one));
+      }
     }
   }
   for (const json& one : comparisons) {
@@ -297,62 +372,80 @@ std::vector<std::string> collect_warnings(const VerdictInput& input, const Sampl
   return warnings;
 }
 
+/// The cells of a sweep as the verdict holds them, and its axes.
+void add_cells(const VerdictInput& input, const std::vector<Part>& parts, json& verdict) {
+  const json canonical = to_json(input.plan);
+  verdict["sweep"] = canonical["sweep"];
+  verdict["cells"] = json::array();
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const Part& part = parts[i];
+    const auto digest = input.stream_digests.find(part.cell);
+    verdict["cells"].push_back(
+        {{"name", part.cell},
+         {"values", canonical["cells"][i]["values"]},
+         {"stream_digest", digest == input.stream_digests.end() ? "" : digest->second},
+         {"a_a", part.a_a},
+         {"positive_control", part.control},
+         {"void_reasons", part.reasons}});
+  }
+}
+
 }  // namespace
 
 Result<json> make_verdict(const VerdictInput& input) {
   const Plan& plan = input.plan;
-  Samples samples;
-  for (const Arm& arm : plan.arms) {
-    auto sample = sample_of(input, arm);
-    if (!sample) return fail(sample.error());
-    samples.emplace(arm.name, std::move(*sample));
+  const bool swept = !plan.cells.empty();
+  std::vector<Part> parts;
+  json rows = json::array();
+  for (const Plan* cell : plan.parts()) {
+    auto part = part_of(with_plan(input, *cell));
+    if (!part) return fail(part.error());
+    rows.insert(rows.end(), part->rows.begin(), part->rows.end());
+    parts.push_back(std::move(*part));
   }
+  // A shut gate voids its cell; where all are shut nothing was judged.
+  const auto shut_gates = std::count_if(parts.begin(), parts.end(),
+                                        [](const Part& part) { return !part.gate.empty(); });
+  const bool all_shut = static_cast<std::size_t>(shut_gates) == parts.size();
   std::vector<std::string> void_reasons = input.void_reasons;
-  const json a_a = a_a_of(input, samples, void_reasons.empty());
-  const json control = control_of(input, samples, void_reasons.empty());
   const std::string void_reason = void_reasons.empty() ? "" : void_reasons.front();
-  // A twin without a value shows nothing: a gate that was asked for and cannot be looked at is
-  // shut. So is a control.
-  std::string gate;
-  if (control.is_object() && control["ok"] != true) {
-    gate = "the positive control was not seen";
-    if (void_reason.empty()) {
-      void_reasons.push_back("positive control: " + control["sentence"].get<std::string>());
+  std::vector<std::string> shut;
+  for (const Part& part : parts) {
+    for (const std::string& reason : part.reasons) {
+      const std::string told =
+          swept ? fmt::format("cell {} is not judged: {}", part.cell, reason) : reason;
+      (all_shut ? void_reasons : shut).push_back(told);
     }
   }
-  if (a_a.is_object() && a_a["ok"] != true) {
-    gate = "the A/A gate was not passed";
-    if (void_reason.empty()) {
-      void_reasons.push_back("A/A gate: " + a_a["sentence"].get<std::string>());
-    }
-  }
-  const json rows = make_rows(input, samples);
-  const json comparisons = make_comparisons(input, samples, void_reason, gate);
+  const json comparisons = make_comparisons(input, parts, void_reason);
   const auto scatter = scatter_of_rows(plan, rows, 2, "");
   const json power = scatter ? power_of(plan, *scatter)
                              : unknown("no arm has the values that a scatter is taken from");
-  return json{{"result", input.state.result()},
-              {"experiment", plan.name},
-              {"question", plan.question},
-              {"status", input.status},
-              {"outcome", outcome_of(input, comparisons, !void_reasons.empty())},
-              {"void_reasons", void_reasons},
-              {"design", to_string(plan.design)},
-              {"alpha", plan.alpha},
-              {"metric", plan.metric.name()},
-              {"unit", plan.metric.unit()},
-              {"n", plan.trials},
-              {"workload", plan.workload.name},
-              {"mixed_durability", plan.mixed_durability},
-              {"rows", rows},
-              {"comparisons", comparisons},
-              {"a_a", a_a},
-              {"positive_control", control},
-              {"aggregation", to_json(plan)["aggregation"]},
-              {"smallest_detectable_ratio", scatter ? power["smallest_detectable_ratio"] : power},
-              {"power", power},
-              {"warnings", collect_warnings(input, samples, rows, comparisons)},
-              {"stream_digest", input.stream_digest}};
+  json verdict = {
+      {"result", input.state.result()},
+      {"experiment", plan.name},
+      {"question", plan.question},
+      {"status", input.status},
+      {"outcome", outcome_of(input, comparisons, !void_reasons.empty())},
+      {"void_reasons", void_reasons},
+      {"design", to_string(plan.design)},
+      {"alpha", plan.alpha},
+      {"metric", plan.metric.name()},
+      {"unit", plan.metric.unit()},
+      {"n", plan.trials},
+      {"workload", plan.workload.name},
+      {"mixed_durability", plan.mixed_durability},
+      {"rows", rows},
+      {"comparisons", comparisons},
+      {"a_a", swept ? json() : parts.front().a_a},
+      {"positive_control", swept ? json() : parts.front().control},
+      {"aggregation", to_json(plan)["aggregation"]},
+      {"smallest_detectable_ratio", scatter ? power["smallest_detectable_ratio"] : power},
+      {"power", power},
+      {"warnings", collect_warnings(input, parts, rows, comparisons, shut)},
+      {"stream_digest", input.stream_digest}};
+  if (swept) add_cells(input, parts, verdict);
+  return verdict;
 }
 
 RunEnd end_of(const json& verdict) {

@@ -6,10 +6,14 @@
 // two disagree the comparison is flagged, never re-judged. Nothing is dropped as an outlier.
 // A/A gate: void when the interval of the twin's ratio is wider than the effect the plan wants to
 // see, or lies wholly outside it. Positive control: void when the injected delay is not seen.
+// Of a sweep every cell is judged by itself: its arms among themselves and against its own
+// references, with a gate and a control of its own that void that cell alone. The claims of all
+// cells are one family.
 // Stateless; any thread.
 #pragma once
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -36,6 +40,7 @@ struct VerdictInput {
   std::optional<Baseline> baseline = {};  ///< the accepted result, for hypotheses of regression
   /// What is known of an arm's durability class; empty = nothing was asked.
   std::function<Qualification(const Arm&, const nlohmann::json& store)> qualification = {};
+  std::map<std::string, std::string> stream_digests = {};  ///< by cell, of a sweep
 };
 
 /// The body of the verdict record. Errors are those of load_raw.

@@ -34,6 +34,7 @@ struct Arm {
   /// What `settings` leave of `durability` where that is less: the class to show. Follows from the
   /// others, so it is no part of a plan's identity.
   std::optional<DurabilityClass> weakened_to = {};
+  std::string cell = {};  ///< of a sweep, whose cells name their arms ARM@CELL; else empty
 };
 
 struct TrialRequest {
