@@ -245,7 +245,8 @@ void weigh(const std::vector<WriterJudge>& writers, const Acknowledgements& know
       if (writer.present(index)) continue;
       missing.push_back({&writer, index});
       ++of_life[known.life_of(receipt.acknowledged)];
-      if (receipt.acknowledged <= known.synced) ++judgement.lost_after_sync;
+      if (receipt.acknowledged <= known.synced_in_life_of(receipt.acknowledged))
+        ++judgement.lost_after_sync;
     }
   }
   judgement.lost_acknowledged = missing.size();

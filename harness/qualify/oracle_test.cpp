@@ -169,6 +169,28 @@ TEST_F(Oracle, commits_lost_although_a_sync_returned_break_every_contract_but_no
   EXPECT_TRUE(judgement.allowed(Loss::unopenable));
 }
 
+TEST_F(Oracle, a_sync_covers_what_its_own_life_acknowledged_and_nothing_that_a_crash_took_before) {
+  acknowledge(20);
+  const std::uint64_t crash = place_;
+  acknowledge(2);
+  known_.crashes = {crash};
+  known_.synced_at_crashes = {0};
+  known_.synced = place_;
+  for (std::uint32_t writer = 0; writer < 2; ++writer) {
+    apply_up_to(writer, 10);
+    for (std::uint64_t number = 21; number <= 22; ++number) apply(writer, number);
+  }
+  const Judgement lost_with_the_crash = judged();
+  EXPECT_TRUE(lost_with_the_crash.allowed(Loss::suffix)) << texts(lost_with_the_crash);
+  EXPECT_EQ(lost_with_the_crash.lost_after_sync, 0U);
+  known_.synced_at_crashes = {crash};
+  const Judgement synced_before_it = judged();
+  EXPECT_TRUE(has(synced_before_it, Finding::Kind::lost_after_sync)) << texts(synced_before_it);
+  const auto read = acknowledgements_from_json(to_json(known_));
+  ASSERT_TRUE(read);
+  EXPECT_EQ(read->synced_at_crashes, known_.synced_at_crashes);
+}
+
 TEST_F(Oracle, bytes_that_nobody_wrote_and_keys_that_nobody_made_are_torn) {
   acknowledge(10);
   apply_up_to(0, 10);

@@ -93,6 +93,7 @@ nlohmann::json to_json(const Acknowledgements& acknowledgements) {
   return {{"writers", std::move(writers)},
           {"synced", acknowledgements.synced},
           {"crashes", acknowledgements.crashes},
+          {"synced_at_crashes", acknowledgements.synced_at_crashes},
           {"created", acknowledgements.created}};
 }
 
@@ -101,6 +102,7 @@ Result<Acknowledgements> acknowledgements_from_json(const nlohmann::json& json) 
   try {
     read.synced = json.at("synced");
     read.crashes = json.value("crashes", std::vector<std::uint64_t>());
+    read.synced_at_crashes = json.value("synced_at_crashes", std::vector<std::uint64_t>());
     read.created = json.at("created");
     for (const nlohmann::json& writer : json.at("writers")) {
       Acknowledgements::Writer one{.base = baseline_from_json(writer.at("base")), .since = {}};
@@ -118,6 +120,11 @@ Result<Acknowledgements> acknowledgements_from_json(const nlohmann::json& json) 
 std::size_t Acknowledgements::life_of(std::uint64_t place) const {
   return static_cast<std::size_t>(
       std::ranges::count_if(crashes, [place](std::uint64_t crash) { return crash < place; }));
+}
+
+std::uint64_t Acknowledgements::synced_in_life_of(std::uint64_t place) const {
+  const std::size_t life = life_of(place);
+  return life < synced_at_crashes.size() ? synced_at_crashes[life] : synced;
 }
 
 std::uint64_t Acknowledgements::acknowledged_commits() const {

@@ -61,6 +61,9 @@ struct Acknowledgements {
   /// Places after which the worker was killed and another one went on without a check in between:
   /// each crash may lose what its contract allows, so a hole is one within a life.
   std::vector<std::uint64_t> crashes;
+  /// What `synced` was at each of `crashes`: a sync covers what its own life acknowledged. What a
+  /// crash before it took was gone by then.
+  std::vector<std::uint64_t> synced_at_crashes;
   /// A store was once open: from then on it must be there. Until then only its creation can fail.
   bool created = false;
 
@@ -71,6 +74,8 @@ struct Acknowledgements {
   [[nodiscard]] std::uint64_t acknowledged_commits() const;
   /// Which life a place belongs to, from 0.
   [[nodiscard]] std::size_t life_of(std::uint64_t place) const;
+  /// What the life of `place` acknowledged at or before this place was synced by that life.
+  [[nodiscard]] std::uint64_t synced_in_life_of(std::uint64_t place) const;
 };
 [[nodiscard]] nlohmann::json to_json(const Acknowledgements& acknowledgements);
 [[nodiscard]] Result<Acknowledgements> acknowledgements_from_json(const nlohmann::json& json);

@@ -159,15 +159,18 @@ Status KillServer::run_round(const History& history, std::mt19937_64& random, bo
                              Round& round) {
   const bool calls = can_stop_calls();
   std::vector<std::uint64_t> crashes;
+  std::vector<std::uint64_t> synced;
   for (std::uint32_t life = 0; life < 4; ++life) {
     const Aim aim = choose_aim(random, pace_, life, calls);
     const LifePlan plan = plan_for(aim, random, receipts_, history.shape().writers);
     ASSAY_TRY(run_life(history, aim, plan, random(), round));
     crashes.push_back(receipts_.notes());
+    synced.push_back(receipts_.read().synced);
     if (!round.of_lives.empty() || random() % 3 != 0) break;
   }
   round.acknowledgements = receipts_.read();
   round.acknowledgements.crashes = std::move(crashes);
+  round.acknowledgements.synced_at_crashes = std::move(synced);
   const Result<std::uint64_t> hash = directory_hash(data());
   if (!hash) return fail(hash.error());
   round.image_hash = *hash;
