@@ -10,6 +10,7 @@
 
 #include "workloads/codec.h"
 #include "workloads/operation_source.h"
+#include "workloads/plain_name.h"
 #include "workloads/spellings.h"
 #include "workloads/stream.h"
 #include "workloads/toml_reader.h"
@@ -181,14 +182,24 @@ bool has_any(const Role& role, std::initializer_list<OpKind> kinds) {
 std::vector<int> read_cpus(TomlTable& table) {
   std::vector<int> cpus;
   for (const std::int64_t cpu : table.integers("cpus", 0, 4095)) {
+    if (std::ranges::find(cpus, cpu) != cpus.end()) {
+      table.reject("cpus", fmt::format("'cpus' names CPU {} twice", cpu),
+                   "name each once: threads beyond the last of them begin again with the first");
+    }
     cpus.push_back(static_cast<int>(cpu));
   }
   return cpus;
 }
 
+void check_name(TomlTable& table, const std::string& name) {
+  const std::string fault = plain_name_fault(name);
+  if (!fault.empty()) table.reject("name", fault, plain_name_rule());
+}
+
 Role read_role(TomlTable table, const KeySpec& keys) {
   Role role;
   role.name = table.text("name", "all");
+  check_name(table, role.name);
   role.threads = table.integer32("threads", 1, 1, kMaxThreads);
   read_mix(table.table("mix"), role);
   role.distribution = read_distribution(table.table("distribution"), keys);
@@ -300,6 +311,7 @@ void read_trace(TomlTable& table, const KeySpec& keys, const std::string& folder
   role.name = "replay";
   if (!roles.empty()) {
     role.name = roles.front().text("name", role.name);
+    check_name(roles.front(), role.name);
     role.threads = roles.front().integer32("threads", 1, 1, kMaxThreads);
     role.cpus = read_cpus(roles.front());
   }
@@ -402,6 +414,7 @@ Phase read_phase(TomlTable& table, const Workload& workload, const std::string& 
   if (!table.has("kind")) table.reject({}, "'kind' of the phase is missing");
   phase.kind = table.choice("kind", PhaseKind::run, kPhaseKinds);
   phase.name = table.text("name", to_string(phase.kind));
+  check_name(table, phase.name);
   const bool load = phase.kind == PhaseKind::load;
   const bool run = phase.kind == PhaseKind::run;
   phase.timed = table.boolean("timed", run || phase.kind == PhaseKind::restart);
@@ -481,23 +494,12 @@ void read_measured_phase(TomlTable& root, Workload& workload) {
   }
 }
 
-bool is_name(std::string_view text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
-           c == '_' || c == '.';
-  });
-}
-
 /// `folder`: what relative paths are relative to.
 Result<Workload> read_workload(TomlDocument& document, const std::string& folder) {
   Workload workload;
   TomlTable root = document.root();
   workload.name = root.required_text("name");
-  if (root.has("name") && !is_name(workload.name)) {
-    root.reject("name", fmt::format("'name' may hold letters, digits, '-', '_' and '.' only, not "
-                                    "\"{}\"",
-                                    workload.name));
-  }
+  if (root.has("name")) check_name(root, workload.name);
   workload.description = root.text("description");
   workload.source = root.text("source");
   workload.memory_bytes = root.integer("memory_bytes", workload.memory_bytes, 1U << 20);

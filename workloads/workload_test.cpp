@@ -188,7 +188,14 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"name = \"good\"", "name = \"good\"\nmeasured_phase = \"rum\"",
                 "w.toml:2: 'measured_phase' names no timed phase: \"rum\" (did you mean 'run'?)"},
         Refusal{"name = \"good\"", "name = \"a b/c\"",
-                "w.toml:1: 'name' may hold letters, digits, '-', '_' and '.' only, not \"a b/c\""},
+                "w.toml:1: 'a b/c' cannot be a name (a name holds letters, digits, '-', '_' and "
+                "'.' (not in front), at most 64 of them)"},
+        Refusal{"kind = \"load\"", "kind = \"load\"\nname = \"a b\"",
+                "w.toml:8: 'a b' cannot be a name (a name holds letters, digits, '-', '_' and "
+                "'.' (not in front), at most 64 of them)"},
+        Refusal{"mix = { read = 1 }", "mix = { read = 1 }\ncpus = [0, 1, 0]",
+                "w.toml:14: 'cpus' names CPU 0 twice (name each once: threads beyond the last of "
+                "them begin again with the first)"},
         Refusal{"name = \"good\"", "name = good", "w.toml:1: could not determine value type"}));
 
 TEST(Workload, a_declaration_without_phases_or_keys_is_refused) {

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <filesystem>
 
 #include <fmt/format.h>
 
 #include "harness/doctor/checks.h"
 #include "harness/experiment/plan_spelling.h"
+#include "workloads/plain_name.h"
 
 namespace assay {
 namespace {
@@ -26,11 +26,9 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kPercenti
 constexpr std::array<std::pair<std::string_view, bool>, 2> kOfTrials = {
     {{"geometric-mean", false}, {"median", true}}};
 
-bool is_file_name(std::string_view text) {
-  return !text.empty() && text.front() != '.' &&
-         std::all_of(text.begin(), text.end(), [](unsigned char letter) {
-           return std::isalnum(letter) != 0 || letter == '-' || letter == '_' || letter == '.';
-         });
+void check_name(TomlTable& table, const std::string& name) {
+  const std::string fault = plain_name_fault(name);
+  if (!fault.empty()) table.reject("name", fault, plain_name_rule());
 }
 
 void read_arms(TomlTable& root, Declaration& declaration) {
@@ -43,10 +41,7 @@ void read_arms(TomlTable& root, Declaration& declaration) {
     arm.name = table.text("name", std::filesystem::path(arm.store).stem().string());
     arm.durability = table.choice<DurabilityClass>("durability", durability, kClasses);
     for (auto& [key, value] : table.settings("settings")) arm.settings.emplace(key, value);
-    if (!is_file_name(arm.name)) {
-      table.reject("name", fmt::format("'{}' cannot be an arm's name", arm.name),
-                   "letters, digits, '-', '_' and '.'; it becomes part of file names");
-    }
+    check_name(table, arm.name);
     declaration.plan.arms.push_back(std::move(arm));
   }
   if (declaration.arm_tables.empty()) {
@@ -175,10 +170,7 @@ Declaration read_declaration(TomlTable& root) {
   Declaration declaration;
   Plan& plan = declaration.plan;
   plan.name = root.required_text("name");
-  if (root.has("name") && !is_file_name(plan.name)) {
-    root.reject("name", fmt::format("'{}' cannot be an experiment's name", plan.name),
-                "letters, digits, '-', '_' and '.'; it becomes a folder's name");
-  }
+  if (root.has("name")) check_name(root, plan.name);
   plan.question = root.text("question");
   declaration.workload = root.required_text("workload");
   for (auto& pair : root.settings("workload_overrides", true))

@@ -206,7 +206,7 @@ TEST_F(PlanFile, refuses_two_arms_of_one_name_and_names_that_are_no_file_names) 
   EXPECT_SAYS(refusal(head() + "[[arms]]\nstore = \"alpha\"\n[[arms]]\nstore = \"alpha\"\n"),
               "two arms are named 'alpha'");
   EXPECT_SAYS(refusal(head() + "[[arms]]\nstore = \"alpha\"\nname = \"../x\"\n"),
-              "cannot be an arm's name");
+              "cannot be a name");
 }
 
 TEST_F(PlanFile, reads_hypotheses_and_refuses_arms_that_are_not_there) {
