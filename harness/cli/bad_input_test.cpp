@@ -108,6 +108,12 @@ TEST_F(BadInput, a_rocksdb_adapter_that_cannot_be_loaded_is_told_and_stops_no_ot
   write_file(directory_ / "assay_rocksdb.so", "no shared object");
   expect_one_message(shell("./assay store show rocksdb"), 7, {"assay_rocksdb.so", "RocksDB"});
   EXPECT_EQ(shell("./assay store show lmdb").status, 0);
+  const Finished list = shell("./assay store list");
+  EXPECT_EQ(list.status, 7);
+  EXPECT_NE(list.out.find("lmdb"), std::string::npos) << "the others are listed";
+  // A command that was copied without it takes no other build's.
+  std::filesystem::remove(directory_ / "assay_rocksdb.so");
+  expect_one_message(shell("./assay store show rocksdb"), 7, {"assay_rocksdb.so", "copy both"});
 }
 
 TEST_F(BadInput, an_unknown_store_is_told_with_the_nearest_name) {
@@ -210,7 +216,7 @@ TEST_F(BadInput, an_unknown_durability_class_is_refused) {
 
 TEST_F(BadInput, an_empty_name_and_a_seed_that_wraps_round_are_refused) {
   const std::string compare = "compare --stores lmdb --workload durable-put --trials 2 ";
-  expect_one_message(assay(compare + "--name ''"), 2, {"cannot be an experiment's name"});
+  expect_one_message(assay(compare + "--name ''"), 2, {"--name", "empty"});
   EXPECT_EQ(assay(compare + "--seed -1").status, 2);
   EXPECT_EQ(assay(compare + "--seed 99999999999999999999999").status, 2);
   for (const char* other : {"workload trace durable-put", "workload digest durable-put",
@@ -276,7 +282,7 @@ TEST_F(BadInput, a_plug_in_that_crashes_while_it_is_loaded_is_told) {
 
 TEST_F(BadInput, an_empty_store_or_experiment_is_told_as_such) {
   write_file(directory_ / "experiment.toml", "name = \"tiny\"\n");
-  expect_one_message(assay("run ''"), 2, {"name is empty"});
+  expect_one_message(assay("run ''"), 2, {"experiment", "empty"});
   expect_one_message(assay("compare --stores '' --workload durable-put"), 2, {"--stores"});
   std::filesystem::create_directories(directory_ / "folder");
   const Finished run = assay("run '" + directory_.string() + "/folder'");
@@ -290,6 +296,87 @@ TEST_F(BadInput, pins_that_this_machine_lacks_are_a_warning_of_the_check) {
   const Finished check = assay("workload check own.toml");
   EXPECT_EQ(check.status, 0) << check.err;
   EXPECT_NE(check.out.find("warning: phase run pins to CPU 4095"), std::string::npos) << check.out;
+}
+
+TEST_F(BadInput, an_empty_text_is_refused_by_every_flag_that_takes_one) {
+  const std::string compare = "compare --stores lmdb --workload durable-put --trials 2 --no-a-a ";
+  const struct {
+    std::string line;
+    std::string flag;
+  } cases[] = {
+      {compare + "--root ''", "--root"},
+      {compare + "--out ''", "--out"},
+      {compare + "--google-benchmark-json ''", "--google-benchmark-json"},
+      {compare + "--durability ''", "--durability"},
+      {compare + "--latency ''", "--latency"},
+      {"run tiny --out ''", "--out"},
+      {"report tiny --out ''", "--out"},
+      {"report tiny --result ''", "--result"},
+      {"plot tiny --out ''", "--out"},
+      {"qualify --store lmdb --root ''", "--root"},
+      {"qualify --store lmdb --out ''", "--out"},
+      {"qualify replay x --root ''", "--root"},
+      {"qualify matrix --row ''", "--row"},
+      {"gate tiny --baseline accepted --junit ''", "--junit"},
+      {"gate tiny --baseline accepted --markdown ''", "--markdown"},
+      {"reproduce tiny --root ''", "--root"},
+      {"doctor --root ''", "--root"},
+      {"doctor --plan ''", "--plan"},
+      {"store check lmdb --dir ''", "--dir"},
+      {"store show lmdb --durability ''", "--durability"},
+      {"calibrate --workload ycsb-c --out ''", "--out"},
+      {"ledger export tiny --format csv --out ''", "--out"},
+      {"ledger merge a b --out ''", "--out"},
+      {"ledger verify ''", "ledgers"},
+  };
+  for (const auto& [line, flag] : cases) {
+    expect_one_message(assay(line), 2, {flag, "empty text"});
+  }
+  EXPECT_FALSE(std::filesystem::exists(directory_ / "runs"));
+}
+
+TEST_F(BadInput, an_empty_name_in_a_list_is_refused_wherever_it_stands) {
+  for (const char* stores : {"sqlite,", "sqlite,,lmdb", ",sqlite", ","}) {
+    expect_one_message(
+        assay("compare --workload durable-put --trials 2 --stores " + std::string(stores)), 2,
+        {"--stores", "empty name"});
+  }
+  expect_one_message(assay("doctor --demand thp,"), 2, {"--demand", "empty name"});
+  expect_one_message(assay("qualify --store lmdb --level K,,F"), 2, {"--level", "empty name"});
+  EXPECT_FALSE(std::filesystem::exists(directory_ / "runs"));
+}
+
+TEST_F(BadInput, a_store_that_is_named_twice_gets_advice_that_flags_can_follow) {
+  expect_one_message(assay("compare --workload durable-put --stores sqlite,sqlite"), 2,
+                     {"--stores names 'sqlite' twice", "A/A arm", "experiment.toml"});
+  expect_one_message(assay("compare --workload durable-put --stores ./a/mine.so,./b/mine.so"), 2,
+                     {"both be called 'mine'", "different names"});
+}
+
+TEST_F(BadInput, a_name_that_is_too_long_for_files_is_refused_where_it_is_read) {
+  const std::string name(300, 'x');
+  const std::string arms = "[[arms]]\nstore = \"lmdb\"\n";
+  write_file(directory_ / "arm.toml",
+             "name = \"tiny\"\nworkload = \"durable-put\"\n" + arms + "name = \"" + name + "\"\n");
+  write_file(directory_ / "plan.toml",
+             "name = \"" + name + "\"\nworkload = \"durable-put\"\n" + arms);
+  write_file(directory_ / "own.toml", with("\"own\"", "\"" + name + "\""));
+  write_file(directory_ / "role.toml", with("\"clients\"", "\"" + name + "\""));
+  expect_one_message(assay("run arm.toml"), 2, {"arm.toml:5", "too long for a name", "at most 64"});
+  expect_one_message(assay("run plan.toml"), 2, {"plan.toml:1", "too long for a name"});
+  expect_one_message(assay("workload check own.toml"), 2, {"own.toml:1", "too long for a name"});
+  expect_one_message(assay("workload check role.toml"), 2, {"role.toml:12", "too long for a name"});
+  expect_one_message(assay("compare --stores lmdb --workload durable-put --name " + name), 2,
+                     {"too long for a name"});
+  EXPECT_FALSE(std::filesystem::exists(directory_ / "runs"));
+}
+
+TEST_F(BadInput, a_processor_that_is_pinned_twice_is_refused) {
+  write_file(directory_ / "own.toml", kWorkload + "cpus = [0, 0]\n");
+  expect_one_message(assay("workload check own.toml"), 2, {"own.toml:14", "CPU 0 twice"});
+  expect_one_message(assay("compare --stores lmdb --workload durable-put --set "
+                           "phases.run.roles.0.cpus=[0,0]"),
+                     2, {"CPU 0 twice"});
 }
 
 TEST_F(BadInput, an_unknown_verb_or_flag_has_the_status_of_bad_input) {

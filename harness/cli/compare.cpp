@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/cli/experiment_run.h"
+#include "harness/cli/text_flags.h"
 
 namespace assay::cli {
 namespace {
@@ -88,6 +89,23 @@ Status assign(const std::string& assignment, const CompareOptions& options,
   return fail(error);
 }
 
+/// Of two arms with one name, which flags cannot rename.
+Error same_name(const std::string& before, const std::string& store) {
+  Error error(ErrorKind::bad_input,
+              before == store
+                  ? fmt::format("--stores names '{}' twice", store)
+                  : fmt::format("--stores holds '{}' and '{}', which would both be called '{}'",
+                                before, store, arm_name(store)));
+  error.hint(
+      before == store
+          ? "the first store is run twice anyway, as the A/A arm; to compare one store under "
+            "two settings, write an experiment.toml whose [[arms]] have a name each, and "
+            "`assay run` it"
+          : "give the files different names, or write an experiment.toml whose [[arms]] have "
+            "a name each, and `assay run` it");
+  return error;
+}
+
 Result<nlohmann::json> declaration_of(const CompareOptions& options) {
   nlohmann::json declaration = {{"name", options.name},
                                 {"workload", options.workload},
@@ -105,9 +123,8 @@ Result<nlohmann::json> declaration_of(const CompareOptions& options) {
                                 {"void_trials_max", options.void_trials_max},
                                 {"arms", nlohmann::json::array()}};
   for (const std::string& store : options.stores) {
-    if (store.empty()) {
-      return fail(Error(ErrorKind::bad_input, "--stores holds an empty name")
-                      .hint("`assay store list` shows the stores"));
+    for (const auto& before : declaration["arms"]) {
+      if (before["name"] == arm_name(store)) return fail(same_name(before["store"], store));
     }
     declaration["arms"].push_back({{"store", store}, {"name", arm_name(store)}});
   }
@@ -139,10 +156,9 @@ Result<ExitStatus> compare(const CompareOptions& options) {
 void add_compare(CLI::App& app, Invocation& invocation) {
   auto options = std::make_shared<CompareOptions>();
   CLI::App* verb = app.add_subcommand("compare", "Compare stores under a workload (exploratory)");
-  verb->add_option("--stores,--store", options->stores,
-                   "stores of `assay store list` or paths of plug-ins, separated by commas")
-      ->required()
-      ->delimiter(',');
+  add_list_flag(*verb, "--stores,--store", options->stores,
+                "stores of `assay store list` or paths of plug-ins, separated by commas")
+      ->required();
   verb->add_option("--workload", options->workload, "a shipped workload or a .toml file")
       ->required();
   verb->add_option("--name", options->name, "name of the run's folder below runs/");

@@ -22,6 +22,7 @@
 #include "harness/cli/experiment_place.h"
 #include "harness/cli/experiment_run.h"
 #include "harness/cli/terminal_width.h"
+#include "harness/cli/text_flags.h"
 #include "harness/cli/verb.h"
 #include "harness/doctor/checks.h"
 #include "harness/doctor/settings.h"
@@ -245,9 +246,8 @@ void add_doctor(CLI::App& app, Invocation& invocation) {
                    "/var/tmp)");
   verb->add_option("--plan", flags->plan,
                    "an experiment: shows what it demands, status 7 where that is not so");
-  verb->add_option("--demand", flags->demanded,
-                   "items that must be as wanted, else the status is 7 (comma separated)")
-      ->delimiter(',');
+  add_list_flag(*verb, "--demand", flags->demanded,
+                "items that must be as wanted, else the status is 7 (comma separated)");
   verb->add_option("--watch-ms", flags->watch_ms, "how long others are watched")
       ->check(whole_number(0, 60'000))
       ->capture_default_str();

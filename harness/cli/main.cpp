@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "harness/cli/text_flags.h"
 #include "harness/cli/verb.h"
 #include "harness/trial/trial.h"
 
@@ -63,6 +64,7 @@ int run_command(int argc, char** argv) {
   cli::add_report(app, invocation);
   cli::add_ledger(app, invocation);
   cli::add_doctor(app, invocation);
+  cli::refuse_empty_texts(app);
   if (const Status known = check_verb(app, argc, argv); !known) {
     print_message(known.error().message());
     return static_cast<int>(cli::ExitStatus::bad_input);

@@ -19,6 +19,7 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/cli/experiment_run.h"
+#include "harness/cli/text_flags.h"
 #include "harness/cli/verb.h"
 #include "harness/experiment/progress.h"
 #include "harness/experiment/stop_signal.h"
@@ -26,6 +27,7 @@
 #include "harness/qualify/bundle.h"
 #include "harness/qualify/campaign.h"
 #include "harness/qualify/matrix.h"
+#include "workloads/plain_name.h"
 
 namespace assay::cli {
 namespace {
@@ -100,7 +102,9 @@ std::string choose_place(const std::string& stem,
 }
 
 std::string choose_out(const qualify::CampaignPlan& plan) {
-  const std::string stem = fmt::format("qualify-{}-", fs::path(plan.store).stem().string());
+  // A plug-in's file may have a name that leaves no room for what is put around it.
+  const std::string name = fs::path(plan.store).stem().string().substr(0, kPlainNameLettersMax);
+  const std::string stem = fmt::format("qualify-{}-", name);
   return choose_place(stem, [&](const std::string& place) {
     std::ifstream file(place + "/campaign.json");
     const auto json = nlohmann::json::parse(file, nullptr, false);
@@ -400,10 +404,9 @@ constexpr const char* kStatuses =
     "needs), 12 HARNESS-ERROR; the worst of all levels counts.";
 
 void add_levels_flag(CLI::App& verb, QualifyOptions& options) {
-  verb.add_option("--level,--levels", options.levels,
-                  "K (SIGKILL), F (power loss at file level: recorded calls that may be lost are "
-                  "lost), separated by commas when several")
-      ->delimiter(',')
+  add_list_flag(verb, "--level,--levels", options.levels,
+                "K (SIGKILL), F (power loss at file level: recorded calls that may be lost are "
+                "lost), separated by commas when several")
       ->capture_default_str();
 }
 
