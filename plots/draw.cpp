@@ -126,6 +126,24 @@ Result<Refusal> draw(const Sheet& sheet, const fs::path& directory, std::chrono:
   return refusal;
 }
 
+std::vector<Attempt> attempts_of(const FigureSet& set) {
+  if (!set.histories.empty()) return history_figures(set);
+  std::vector<Attempt> attempts;
+  if (set.swept) {
+    for (Attempt& attempt : sweep_figures(set)) attempts.push_back(std::move(attempt));
+    for (Attempt& attempt : pareto_figures(set)) attempts.push_back(std::move(attempt));
+    return attempts;
+  }
+  attempts.push_back(throughput_figure(set));
+  for (Attempt& attempt : percentile_figures(set)) attempts.push_back(std::move(attempt));
+  attempts.push_back(series_figure(set));
+  attempts.push_back(space_figure(set));
+  attempts.push_back(write_amplification_figure(set));
+  attempts.push_back(barriers_figure(set));
+  attempts.push_back(cpu_figure(set));
+  return attempts;
+}
+
 }  // namespace
 
 Result<Drawn> draw_figures(const FigureSet& set, const std::string& directory,
@@ -134,14 +152,7 @@ Result<Drawn> draw_figures(const FigureSet& set, const std::string& directory,
     return fail(Error(ErrorKind::environment, "gnuplot is not installed")
                     .hint("install the package gnuplot-nox, or run scripts/setup"));
   }
-  std::vector<Attempt> attempts;
-  attempts.push_back(throughput_figure(set));
-  for (Attempt& attempt : percentile_figures(set)) attempts.push_back(std::move(attempt));
-  attempts.push_back(series_figure(set));
-  attempts.push_back(space_figure(set));
-  attempts.push_back(write_amplification_figure(set));
-  attempts.push_back(barriers_figure(set));
-  attempts.push_back(cpu_figure(set));
+  const std::vector<Attempt> attempts = attempts_of(set);
   Drawn drawn;
   std::string refused;  // the first that gnuplot did not draw
   bool hung = false;

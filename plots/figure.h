@@ -24,6 +24,7 @@ struct Stamp {
   std::size_t n = 0;   ///< processes a row
   double confidence = 0.95;
   bool mixed_durability = false;
+  std::string of_n = "a row";  ///< what has `n` processes
 };
 
 /// Latency against quantile, of one operation class.
@@ -57,12 +58,77 @@ struct Arm {
   std::vector<Slot> series;
 };
 
+/// One arm over the values of a swept key.
+struct SweepCurve {
+  struct Point {
+    double x = 0.0;  ///< the value; of texts its place among them
+    std::optional<double> centre, low, high;
+    std::vector<double> values;  ///< one a trial process
+  };
+  std::string arm;
+  std::string store;
+  bool reference = false;
+  std::vector<Point> points;  ///< by x
+};
+
+/// The metric against one swept key, everything else held still.
+struct SweepCurves {
+  std::string key;                 ///< what is on the x axis
+  std::string held;                ///< values of the other keys: "threads=4"; empty = no other
+  std::vector<std::string> words;  ///< the values in order, where they are no numbers
+  std::vector<SweepCurve> curves;
+};
+
+/// What was reached for what cost, by arms that were given the same work.
+struct Tradeoff {
+  struct Point {
+    std::string arm;
+    std::string store;
+    std::string cell;  ///< what is special about the point among those of its arm; may be empty
+    double cost = 0.0;
+    double gain = 0.0;  ///< the metric
+    std::optional<double> low, high;
+  };
+  std::string work;  ///< "bytes=16"
+  std::vector<Point> points;
+};
+/// All groups of one cost; a picture holds several as panels.
+struct Tradeoffs {
+  std::string name;  ///< for files: "space"
+  std::string cost;  ///< "bytes on disk an entry"
+  std::vector<Tradeoff> groups;
+};
+
+/// One experiment over its results.
+struct HistoryPoint {
+  std::string result;
+  std::string commit;  ///< empty = not known
+  std::string date;    ///< 2026-01-31
+  std::string hash;    ///< of the verdict's record
+  std::size_t n = 0;
+  double centre = 0.0, low = 0.0, high = 0.0;
+  bool changed = false;   ///< shown to lie outside the corridor of the level before
+  bool accepted = false;  ///< the baseline
+};
+struct History {
+  std::string arm;
+  std::string store;
+  std::string what;                  ///< "throughput", or "share of raw-file"
+  double corridor = 1.1;             ///< how many times better or worse is no change yet
+  std::vector<HistoryPoint> points;  ///< oldest first
+};
+
 struct FigureSet {
   Stamp stamp;
   std::string metric;     ///< "throughput"
   std::string unit;       ///< "operations/s", "ns", ...
   std::vector<Arm> arms;  ///< top row first, references last
   std::string no_curves;  ///< why an arm lacks latencies and series, where the caller knows
+  bool swept = false;     ///< draw `curves` and `tradeoffs` and nothing of `arms`
+  bool less_is_better = false;
+  std::vector<SweepCurves> curves;
+  std::vector<Tradeoffs> tradeoffs;
+  std::vector<History> histories;  ///< not empty: draw them and nothing else
 };
 
 struct Drawing {

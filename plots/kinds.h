@@ -21,6 +21,12 @@ using Attempt = std::variant<Sheet, Skipped>;
 [[nodiscard]] std::vector<Attempt> percentile_figures(const FigureSet& set);
 /// Rate and p99 a second, median and quartiles over the trials.
 [[nodiscard]] Attempt series_figure(const FigureSet& set);
+/// The metric against a swept key with intervals, one figure for each of set.curves.
+[[nodiscard]] std::vector<Attempt> sweep_figures(const FigureSet& set);
+/// Metric against cost, what nothing else beats in both marked; panels of set.tradeoffs.
+[[nodiscard]] std::vector<Attempt> pareto_figures(const FigureSet& set);
+/// An arm over its results, where it changed and what is accepted marked.
+[[nodiscard]] std::vector<Attempt> history_figures(const FigureSet& set);
 /// Bars of one figure an arm.
 [[nodiscard]] Attempt space_figure(const FigureSet& set);
 [[nodiscard]] Attempt write_amplification_figure(const FigureSet& set);

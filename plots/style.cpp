@@ -216,9 +216,9 @@ std::string frame(const Stamp& stamp, const std::string& title, const std::strin
   std::string status = stamp.status == "registered" ? "registered" : "EXPLORATORY";
   if (stamp.mixed_durability) status += ", MIXED DURABILITY";
   const std::string source = fmt::format(
-      "{} \u00b7 {} \u00b7 n = {} processes a row \u00b7 {} "
+      "{} \u00b7 {} \u00b7 n = {} processes {} \u00b7 {} "
       "\u00b7 record {:.12}",
-      shortened(stamp.experiment, 32), status, stamp.n, stamp.date, stamp.hash);
+      shortened(stamp.experiment, 32), status, stamp.n, stamp.of_n, stamp.date, stamp.hash);
   std::string out;
   out += fmt::format(
       "set label 101 {} at screen 0.02, screen 0.955 font ',19' noenhanced "

@@ -1,0 +1,216 @@
+// What was reached for what cost. Points that nothing given the same work beats in both are filled
+// and joined; the others are hollow.
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "plots/kinds.h"
+
+namespace assay::plots {
+namespace {
+
+constexpr std::size_t kPanelsAcross = 3;
+constexpr std::size_t kPanelsDown = 2;
+constexpr double kLeft = 0.065;
+constexpr double kRight = 0.775;
+constexpr double kTop = 0.835;
+constexpr double kBottom = 0.135;
+
+/// True where no other point costs less and reaches as much, or costs as much and reaches more.
+bool undominated(const Tradeoff& group, std::size_t i, bool less_is_better) {
+  const auto& own = group.points[i];
+  const auto gain = [less_is_better](const Tradeoff::Point& point) {
+    return less_is_better ? -point.gain : point.gain;
+  };
+  return std::none_of(group.points.begin(), group.points.end(), [&](const auto& other) {
+    return other.cost <= own.cost && gain(other) >= gain(own) &&
+           (other.cost < own.cost || gain(other) > gain(own));
+  });
+}
+
+Axis axis_of(double low, double high, const Format& format) {
+  if (low > 0 && high / low > 20.0) return decade_axis(low, high, format);
+  const double room = high * 1.08;
+  Axis axis = cut_at(linear_axis(room, format), room);
+  if (axis.ticks.size() > 4) {  // a panel is small
+    std::vector<std::pair<double, std::string>> fewer;
+    for (std::size_t i = 0; i < axis.ticks.size(); i += 2) fewer.push_back(axis.ticks[i]);
+    axis.ticks = std::move(fewer);
+  }
+  return axis;
+}
+
+struct Names {
+  std::vector<Arm> arms;  ///< of all panels: for colours and the legend
+  std::vector<Look> looks;
+  [[nodiscard]] std::size_t place(const std::string& arm) const {
+    const auto found =
+        std::find_if(arms.begin(), arms.end(), [&](const Arm& one) { return one.name == arm; });
+    return static_cast<std::size_t>(found - arms.begin());
+  }
+};
+
+Names names_of(const Tradeoffs& all) {
+  Names names;
+  std::set<std::string> known;
+  for (const Tradeoff& group : all.groups) {
+    for (const Tradeoff::Point& point : group.points) {
+      if (!known.insert(point.arm).second) continue;
+      names.arms.emplace_back();
+      names.arms.back().name = point.arm;
+      names.arms.back().store = point.store;
+    }
+  }
+  names.looks = looks_of(names.arms);
+  return names;
+}
+
+/// Index of a panel: the first line of its points; the next index is its front.
+std::string data_of(const Tradeoff& group, bool less_is_better) {
+  std::string data =
+      fmt::format("\n\n# {}: cost gain low high front(1) arm cell\n", gnuplot_quoted(group.work));
+  std::vector<std::pair<double, double>> front;
+  for (std::size_t i = 0; i < group.points.size(); ++i) {
+    const Tradeoff::Point& point = group.points[i];
+    const bool best = undominated(group, i, less_is_better);
+    if (best) front.emplace_back(point.cost, point.gain);
+    data += fmt::format("{:.9g} {:.9g} {:.9g} {:.9g} {} {} {}\n", point.cost, point.gain,
+                        point.low.value_or(point.gain), point.high.value_or(point.gain),
+                        best ? 1 : 0, gnuplot_quoted(point.arm), gnuplot_quoted(point.cell));
+  }
+  std::sort(front.begin(), front.end());
+  data += "\n\n# front: cost gain\n";
+  for (const auto& [cost, gain] : front) data += fmt::format("{:.9g} {:.9g}\n", cost, gain);
+  return data;
+}
+
+struct Place {
+  std::size_t across = 1;
+  std::size_t down = 1;
+  std::size_t number = 0;
+};
+
+std::string margins(const Place& place) {
+  constexpr double kGapAcross = 0.065;
+  constexpr double kGapDown = 0.115;
+  const auto across = static_cast<double>(place.across);
+  const auto down = static_cast<double>(place.down);
+  const double width = (kRight - kLeft - kGapAcross * (across - 1)) / across;
+  const double height = (kTop - kBottom - kGapDown * (down - 1)) / down;
+  const double left =
+      kLeft + static_cast<double>(place.number % place.across) * (width + kGapAcross);
+  const double top = kTop - static_cast<double>(place.number / place.across) * (height + kGapDown);
+  return fmt::format(
+      "set lmargin at screen {:.4f}\nset rmargin at screen {:.4f}\n"
+      "set tmargin at screen {:.4f}\nset bmargin at screen {:.4f}\n",
+      left, left + width, top, top - height);
+}
+
+std::string panel(const FigureSet& set, const Tradeoff& group, const Names& names,
+                  const std::string& file, const Place& place) {
+  double low_cost = group.points.front().cost;
+  double high_cost = low_cost;
+  double low_gain = group.points.front().gain;
+  double high_gain = low_gain;
+  for (const Tradeoff::Point& point : group.points) {
+    low_cost = std::min(low_cost, point.cost);
+    high_cost = std::max(high_cost, point.cost);
+    low_gain = std::min({low_gain, point.gain, point.low.value_or(point.gain)});
+    high_gain = std::max({high_gain, point.gain, point.high.value_or(point.gain)});
+  }
+  const Axis x = axis_of(low_cost, high_cost, short_count);
+  const Axis y = axis_of(low_gain, high_gain, format_for(set.unit));
+  std::string out =
+      "unset logscale\n" + margins(place) + axis_commands("x", x) + axis_commands("y", y);
+  if (!group.work.empty()) {
+    out += fmt::format(
+        "set label 105 {} at graph 0.5, graph 1.06 center font ',13' noenhanced "
+        "textcolor rgb '#222222'\n",
+        gnuplot_quoted(shortened(group.work, 34)));
+  }
+  const std::size_t index = 2 * place.number;
+  out += fmt::format(
+      "plot '{}.dat' index {} using 1:2 with lines linewidth 1.5 dashtype 2 "
+      "linecolor rgb '#9aa0a6'",
+      file, index + 1);
+  for (std::size_t i = 0; i < group.points.size(); ++i) {
+    const Tradeoff::Point& point = group.points[i];
+    const Look& look = names.looks[names.place(point.arm)];
+    const bool best = undominated(group, i, set.less_is_better);
+    // The hollow twin of each filled mark is one less in gnuplot's table of points.
+    const std::string colour = fmt::format("linecolor rgb '{}'", look.colour);
+    const std::string line = fmt::format("'{}.dat' index {} every ::{}::{}", file, index, i, i);
+    out += fmt::format(
+        ", \\\n     {} using 1:2:3:4 with yerrorbars pointtype {} pointsize {} "
+        "linewidth 1.6 {}",
+        line, best ? look.point : look.point - 1, best ? 1.3 : 1.0, colour);
+    if (best && !point.cell.empty()) {
+      out += fmt::format(
+          ", \\\n     {} using 1:2:({}) with labels left offset 0.9,0.6 "
+          "font ',10' noenhanced textcolor rgb '#222222'",
+          line, gnuplot_quoted(shortened(point.cell, 26)));
+    }
+  }
+  return out + "\n";
+}
+
+Sheet pareto_sheet(const FigureSet& set, const Tradeoffs& all, const std::string& file) {
+  const Names names = names_of(all);
+  std::vector<std::size_t> shown(names.arms.size());
+  for (std::size_t i = 0; i < shown.size(); ++i) shown[i] = i;
+  const std::string title = fmt::format("{} against {}", set.metric, all.cost);
+  Sheet sheet{file, title, "# two indices a panel: its points, then those that nothing beats\n",
+              ""};
+  sheet.body = frame(set.stamp, fmt::format("{}: {}", set.stamp.workload, title),
+                     fmt::format("Filled and joined: no point of the same work is better in both, "
+                                 "by its mean. {} and to the left is better.",
+                                 set.less_is_better ? "Down" : "Up"));
+  sheet.body += legend(names.arms, names.looks, shown);
+  sheet.body += fmt::format(
+      "set label 106 {} at screen {}, screen 0.065 center font ',13' noenhanced textcolor rgb "
+      "'#222222'\nset label 107 {} at screen 0.02, screen 0.868 font ',12' noenhanced textcolor "
+      "rgb '#222222'\n",
+      gnuplot_quoted(all.cost), (kLeft + kRight) / 2,
+      gnuplot_quoted(set.unit == "ns" ? set.metric : set.unit));
+  sheet.body += "set multiplot\n";
+  Place place;
+  place.across = std::min(all.groups.size(), kPanelsAcross);
+  if (all.groups.size() == 4) place.across = 2;
+  place.down = (all.groups.size() + place.across - 1) / place.across;
+  for (; place.number < all.groups.size(); ++place.number) {
+    const Tradeoff& group = all.groups[place.number];
+    sheet.data += data_of(group, set.less_is_better);
+    if (place.number > 0) sheet.body += "unset label\nunset arrow\n";  // the first has drawn them
+    sheet.body += panel(set, group, names, file, place);
+  }
+  sheet.body += "unset multiplot\n";
+  return sheet;
+}
+
+}  // namespace
+
+std::vector<Attempt> pareto_figures(const FigureSet& set) {
+  constexpr std::size_t kPanels = kPanelsAcross * kPanelsDown;
+  std::vector<Attempt> attempts;
+  for (const Tradeoffs& all : set.tradeoffs) {
+    if (all.groups.empty()) {
+      attempts.emplace_back(
+          Skipped{fmt::format("{} against {}: no two arms have both and were given the same work",
+                              set.metric, all.cost)});
+    }
+    for (std::size_t first = 0; first < all.groups.size(); first += kPanels) {
+      Tradeoffs page{all.name, all.cost, {}};
+      for (std::size_t i = first; i < std::min(first + kPanels, all.groups.size()); ++i) {
+        page.groups.push_back(all.groups[i]);
+      }
+      const std::string file = "pareto-" + file_name(all.name);
+      attempts.emplace_back(pareto_sheet(
+          set, page, first == 0 ? file : fmt::format("{}-{}", file, first / kPanels + 1)));
+    }
+  }
+  return attempts;
+}
+
+}  // namespace assay::plots
