@@ -64,7 +64,8 @@ struct CampaignPlan {
   Budget budget;  ///< of each level
   Shard shard;
   HistoryShape shape;
-  std::string root;                        ///< where stores live while they are qualified
+  std::vector<std::string> file_systems = {"ext4"};  ///< of level B, which shares its budget
+  std::string root;                                  ///< where stores live while they are qualified
   std::string ledger;                      ///< where records go; empty = `out`/ledger.jsonl
   std::string out;                         ///< directory of bundles, state and ledger
   std::uint32_t jobs = 2;                  ///< cases at the same time
@@ -139,6 +140,9 @@ struct CampaignOutcome {
 /// What a campaign of the same identity found that has ended and is recorded below `plan.out`;
 /// empty where there is none.
 [[nodiscard]] std::vector<LevelOutcome> ended_campaign(const CampaignPlan& plan);
+
+/// The class that a store has shown whose worst loss after power loss was `worst`.
+[[nodiscard]] std::optional<DurabilityClass> class_proven_by(Loss worst);
 
 /// The worst verdict of the levels: HARNESS-ERROR, FAIL, INCONCLUSIVE, SKIPPED, PASS.
 [[nodiscard]] Verdict worst_verdict(const std::vector<LevelOutcome>& levels);

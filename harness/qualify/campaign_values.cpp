@@ -93,14 +93,18 @@ Result<Shard> parse_shard(std::string_view text) {
 nlohmann::json identity_json(const CampaignPlan& plan) {
   nlohmann::json levels = nlohmann::json::array();
   for (const Level level : plan.levels) levels.push_back(to_string(level));
-  return {{"store", plan.store},
-          {"durability", to_string(plan.durability)},
-          {"settings", plan.settings},
-          {"levels", std::move(levels)},
-          {"seed", plan.seed},
-          {"shape", to_json(plan.shape)},
-          {"shard", {{"index", plan.shard.index}, {"count", plan.shard.count}}},
-          {"open_timeout_ms", plan.open_timeout_ms}};
+  nlohmann::json identity = {{"store", plan.store},
+                             {"durability", to_string(plan.durability)},
+                             {"settings", plan.settings},
+                             {"levels", std::move(levels)},
+                             {"seed", plan.seed},
+                             {"shape", to_json(plan.shape)},
+                             {"shard", {{"index", plan.shard.index}, {"count", plan.shard.count}}},
+                             {"open_timeout_ms", plan.open_timeout_ms}};
+  // Other levels do not depend on it, and what they have recorded stays what it is.
+  if (std::ranges::find(plan.levels, Level::power_blocks) != plan.levels.end())
+    identity["file_systems"] = plan.file_systems;
+  return identity;
 }
 
 nlohmann::json to_json(const LevelOutcome& outcome) {
@@ -157,6 +161,22 @@ Result<LevelOutcome> level_outcome_from_json(const nlohmann::json& json) {
                 fmt::format("not the outcome of a level: {}", exception.what()));
   }
   return outcome;
+}
+
+std::optional<DurabilityClass> class_proven_by(Loss worst) {
+  switch (worst) {
+    case Loss::intact:
+      return DurabilityClass::power;
+    case Loss::last:
+      return DurabilityClass::power_last;
+    case Loss::suffix:
+      return DurabilityClass::power_prefix;
+    case Loss::hole:
+    case Loss::torn:
+    case Loss::unopenable:
+      return std::nullopt;
+  }
+  return std::nullopt;
 }
 
 Verdict worst_verdict(const std::vector<LevelOutcome>& levels) {

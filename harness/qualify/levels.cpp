@@ -1,4 +1,5 @@
 // Which levels there are.
+#include "harness/qualify/block/block_level.h"
 #include "harness/qualify/campaign.h"
 #include "harness/qualify/kill/kill_level.h"
 #include "harness/qualify/power/power_level.h"
@@ -12,6 +13,7 @@ RunLevel find_level(Level level) {
     case Level::power_files:
       return power::run_power_level;
     case Level::power_blocks:
+      return block::run_block_level;
     case Level::errors:
     case Level::rot:
       return nullptr;

@@ -39,19 +39,6 @@ constexpr std::array<Share, 4> kShares{
 constexpr std::array<Profile, 4> kByGuarantees{Profile::strict, Profile::btrfs, Profile::ordered,
                                                Profile::prefix};
 
-std::optional<DurabilityClass> proven_by(Loss worst) {
-  switch (worst) {
-    case Loss::intact:
-      return DurabilityClass::power;
-    case Loss::last:
-      return DurabilityClass::power_last;
-    case Loss::suffix:
-      return DurabilityClass::power_prefix;
-    default:
-      return std::nullopt;
-  }
-}
-
 class PowerLevel {
  public:
   PowerLevel(const CampaignPlan& plan, const std::atomic<bool>& stop, CampaignObserver& observer)
@@ -350,7 +337,7 @@ class PowerLevel {
     } else {
       outcome_.verdict = Verdict::pass;
       outcome_.reason = fails.empty() ? "" : "worse under: " + fails;
-      outcome_.proven = proven_by(outcome_.observed);
+      outcome_.proven = class_proven_by(outcome_.observed);
     }
   }
 
