@@ -8,9 +8,11 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/cli/ledger_verb.h"
+#include "harness/cli/terminal_width.h"
 #include "harness/cli/verb.h"
 #include "harness/experiment/history.h"
 #include "harness/experiment/plan_record.h"
+#include "harness/report/write_report.h"
 
 namespace assay::cli {
 namespace {
@@ -23,6 +25,7 @@ struct HistoryOptions {
   double corridor = 1.1;
   std::string relative_to;
   std::string machine;
+  std::string plots;
   bool json = false;
 };
 
@@ -36,6 +39,7 @@ HistoryPoint point_of(const LedgerResult& result) {
   HistoryPoint point;
   point.result = result.result;
   point.time = result.ended;
+  point.record = result.verdict_hash;
   point.commit = text_at(result.plan, "/provenance/source/commit");
   for (const json& row : result.verdict.value("rows", json::array())) {
     for (const json& value : row.value("values", json::array())) {
@@ -76,6 +80,65 @@ Result<std::vector<LedgerResult>> results_of(const HistoryOptions& options) {
   return fail(error);
 }
 
+/// Marks the result that the newest acceptance of its ledgers names, on the machine that is shown.
+Status mark_accepted(const HistoryOptions& options, const std::vector<LedgerResult>& results,
+                     std::vector<HistoryPoint>& points) {
+  const auto ledgers = find_ledgers(options.ledgers);
+  if (!ledgers) return fail(ledgers.error());
+  std::string time;
+  std::string accepted;
+  for (const std::string& ledger : *ledgers) {
+    const auto end = scan_ledger(ledger, [&](LedgerRecord&& record) -> Status {
+      if (record.kind != "accept" || record.time < time) return {};
+      const std::string verdict = text_at(record.body, "/verdict");
+      const bool ours = std::any_of(results.begin(), results.end(), [&](const LedgerResult& one) {
+        return one.verdict_hash == verdict;
+      });
+      if (!ours) return {};
+      time = record.time;
+      accepted = verdict;
+      return {};
+    });
+    if (!end) return fail(end.error());
+  }
+  for (HistoryPoint& point : points) {
+    point.accepted = !accepted.empty() && point.record == accepted;
+  }
+  return {};
+}
+
+/// What is drawn: the same figures that are printed.
+plots::FigureSet figures_of(const HistoryOptions& options, const LedgerResult& newest,
+                            const Plan& plan, const json& arms) {
+  plots::FigureSet set;
+  set.stamp.experiment = options.experiment;
+  set.stamp.workload = text_at(newest.verdict, "/workload");
+  set.stamp.status = newest.status;
+  set.stamp.date = newest.ended.substr(0, 10);
+  set.stamp.hash = newest.verdict_hash;
+  set.stamp.n = plan.trials;
+  set.stamp.of_n = "a result";
+  set.stamp.confidence = 1.0 - plan.alpha;
+  set.stamp.mixed_durability = newest.verdict.value("mixed_durability", false);
+  set.metric = text_at(newest.verdict, "/metric");
+  set.unit = text_at(newest.verdict, "/unit");
+  for (const json& arm : arms) {
+    plots::History history;
+    history.arm = arm["arm"].get<std::string>();
+    history.store = arm["store"].get<std::string>();
+    history.what = options.relative_to.empty() ? set.metric : "share of " + options.relative_to;
+    history.corridor = options.corridor;
+    for (const json& point : arm["points"]) {
+      history.points.push_back({point["result"], point["commit"],
+                                point["time"].get<std::string>().substr(0, 10), point["record"],
+                                point["n"], point["value"], point["low"], point["high"],
+                                point["changed"], point["accepted"]});
+    }
+    set.histories.push_back(std::move(history));
+  }
+  return set;
+}
+
 /// Those that can be held against the newest: its metric, its machine (or the one asked for).
 std::size_t keep_comparable(const HistoryOptions& options, std::vector<LedgerResult>& results) {
   const std::string metric = text_at(results.back().verdict, "/metric");
@@ -101,12 +164,23 @@ void print_arm(const json& arm, const std::string& unit) {
                         ? "-"
                         : fmt::format("{}x ({} to {})", number(one["ratio"]),
                                       number(one["interval"][0]), number(one["interval"][1])),
-                    number(one["p_adjusted"]), one["changed"] == true ? "CHANGED" : ""});
+                    number(one["p_adjusted"]),
+                    one["changed"] == true    ? "CHANGED"
+                    : one["accepted"] == true ? "accepted"
+                                              : ""});
   }
   print_table(rows);
   for (const json& change : arm["changes"]) {
     fmt::print("  {}\n", printable(change.get<std::string>()));
   }
+}
+
+std::vector<std::string> plot_files(const HistoryOptions& options, const plots::Drawn& drawn) {
+  std::vector<std::string> files;
+  for (const plots::Drawing& figure : drawn.figures) {
+    files.push_back(fmt::format("{}/{}.svg", options.plots, figure.name));
+  }
+  return files;
 }
 
 Result<ExitStatus> history(const HistoryOptions& options) {
@@ -121,13 +195,19 @@ Result<ExitStatus> history(const HistoryOptions& options) {
   if (!plan) return fail(plan.error());
   std::vector<HistoryPoint> points;
   for (const LedgerResult& one : *results) points.push_back(point_of(one));
+  ASSAY_TRY(mark_accepted(options, *results, points));
   const json arms = history_of(points, *plan, options.corridor, options.relative_to);
+  plots::Drawn drawn;
+  if (!options.plots.empty()) {
+    auto made =
+        report::write_figures(figures_of(options, results->back(), *plan, arms), options.plots);
+    if (!made) return fail(made.error());
+    drawn = std::move(*made);
+  }
   if (options.json) {
-    const json all = {{"experiment", options.experiment},
-                      {"corridor", options.corridor},
-                      {"relative_to", options.relative_to},
-                      {"left_out", left_out},
-                      {"arms", arms}};
+    const json all = {{"experiment", options.experiment},    {"corridor", options.corridor},
+                      {"relative_to", options.relative_to},  {"left_out", left_out},
+                      {"plots", plot_files(options, drawn)}, {"arms", arms}};
     fmt::print("{}\n", all.dump(2, ' ', false, json::error_handler_t::replace));
     return ExitStatus::done;
   }
@@ -143,6 +223,8 @@ Result<ExitStatus> history(const HistoryOptions& options) {
   }
   fmt::print("\n{}\n",
              any ? "Commits between two results were not measured." : "No change was shown.");
+  for (const std::string& file : plot_files(options, drawn)) fmt::print("{}\n", file);
+  for (const std::string& note : drawn.notes) fmt::print("left out: {}\n", printable(note));
   if (left_out > 0) {
     fmt::print("{} of another machine or metric left out (--machine chooses)\n",
                left_out == 1 ? "1 result is" : fmt::format("{} results are", left_out));
@@ -167,6 +249,8 @@ void add_history(CLI::App& app, Invocation& invocation) {
                    "compare shares of this reference (raw-file, null)");
   verb->add_option("--machine", options->machine,
                    "the beginning of a fingerprint (default: the newest result's)");
+  verb->add_option("--plots", options->plots,
+                   "draw it as well: a picture an arm, into this directory");
   verb->add_flag("--json", options->json, "print it as JSON");
   verb->callback(
       [options, &invocation] { invocation.action = [options] { return history(*options); }; });

@@ -16,6 +16,7 @@ namespace {
 struct PlotOptions {
   std::string ledger;
   std::string result;
+  std::string machine;
   std::string out;
   bool json = false;
 };
@@ -39,7 +40,8 @@ void print_json(const std::string& folder, const plots::Drawn& drawn) {
 Result<ExitStatus> plot(const PlotOptions& options) {
   const Result<std::string> path = report::find_ledger(options.ledger);
   if (!path) return fail(path.error());
-  const Result<report::ReportModel> model = report::load_report(*path, options.result);
+  const Result<report::ReportModel> model =
+      report::load_report(*path, options.result, options.machine);
   if (!model) return fail(model.error());
   const std::string out = options.out.empty()
                               ? (std::filesystem::path(model->result_directory) / "plots").string()
@@ -68,6 +70,9 @@ void add_plot(CLI::App& app, Invocation& invocation) {
                    "a ledger.jsonl, its directory, or the name of an experiment")
       ->required();
   verb->add_option("--result", options->result, "the result to draw (the newest verdict)");
+  verb->add_option("--machine", options->machine,
+                   "the beginning of a fingerprint, where machines of a merged ledger share a "
+                   "result's name");
   verb->add_option("--out", options->out, "directory for the figures (plots/ of the result)");
   verb->add_flag("--json", options->json, "print the figures and their files as JSON");
   verb->callback(

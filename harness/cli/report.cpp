@@ -22,6 +22,7 @@ namespace {
 struct ReportOptions {
   std::string ledger;
   std::string result;
+  std::string machine;
   std::string out;
   std::string format = "terminal";
   bool json = false;
@@ -90,7 +91,8 @@ Result<ExitStatus> show(const ReportOptions& options) {
   }
   const Result<std::string> path = report::find_ledger(options.ledger);
   if (!path) return fail(path.error());
-  const Result<report::ReportModel> model = report::load_report(*path, options.result);
+  const Result<report::ReportModel> model =
+      report::load_report(*path, options.result, options.machine);
   if (!model) return fail(model.error());
   const bool as_page = options.format == "markdown" || options.format == "html";
   if (as_page) return put_page(options, *model);
@@ -117,6 +119,9 @@ void add_report(CLI::App& app, Invocation& invocation) {
   verb->add_flag("--json", options->json,
                  "as --format json; with markdown or html the paths of what was written");
   verb->add_option("--result", options->result, "the result to show (the newest verdict)");
+  verb->add_option("--machine", options->machine,
+                   "the beginning of a fingerprint, where machines of a merged ledger share a "
+                   "result's name");
   verb->add_option("--out", options->out,
                    "file (terminal, json) or directory (markdown, html) to write");
   verb->callback(

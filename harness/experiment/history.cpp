@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "harness/experiment/comparison.h"
+#include "harness/stats/stats.h"
 
 namespace assay {
 namespace {
@@ -24,12 +25,6 @@ std::vector<double> values_at(const HistoryPoint& point, const std::string& arm,
     shares.push_back(found->second[i] / whole->second[i]);
   }
   return shares;
-}
-
-double centre_of(const std::vector<double>& values) {
-  double sum = 0.0;
-  for (const double value : values) sum += std::log(value);
-  return std::exp(sum / static_cast<double>(values.size()));
 }
 
 std::string commit_of(const HistoryPoint& point) {
@@ -54,16 +49,28 @@ json step(const Plan& plan, const std::vector<double>& now, const Level& level, 
           {"changed", p < plan.alpha}};
 }
 
-json arm_history(const std::vector<HistoryPoint>& points, const Plan& plan, const std::string& arm,
+/// `relative_to` of an arm of a sweep is the reference of its cell.
+std::string reference_of(const Plan& plan, const Arm& arm, const std::string& relative_to) {
+  if (relative_to.empty()) return {};
+  const Arm* beside = plan.find_arm_beside(arm, relative_to);
+  return beside == nullptr ? relative_to : beside->name;
+}
+
+json arm_history(const std::vector<HistoryPoint>& points, const Plan& plan, const Arm& of,
                  double corridor, const std::string& relative_to, std::size_t tests) {
-  json made = {{"arm", arm}, {"points", json::array()}, {"changes", json::array()}};
+  const std::string& arm = of.name;
+  json made = {
+      {"arm", arm}, {"store", of.store}, {"points", json::array()}, {"changes", json::array()}};
   Level level;
   for (const HistoryPoint& point : points) {
     const std::vector<double> now = values_at(point, arm, relative_to);
     if (now.size() < 2) continue;
-    json one = {{"result", point.result}, {"commit", point.commit},  {"time", point.time},
-                {"n", now.size()},        {"value", centre_of(now)}, {"ratio", nullptr},
-                {"interval", nullptr},    {"p_adjusted", nullptr},   {"changed", false}};
+    const auto mean = stats::geometric_mean(now, 1.0 - plan.alpha);
+    json one = {{"result", point.result},    {"record", point.record}, {"commit", point.commit},
+                {"time", point.time},        {"n", now.size()},        {"value", mean.value},
+                {"low", mean.low},           {"high", mean.high},      {"ratio", nullptr},
+                {"interval", nullptr},       {"p_adjusted", nullptr},  {"changed", false},
+                {"accepted", point.accepted}};
     if (level.last != nullptr) one.update(step(plan, now, level, corridor, tests));
     if (one["changed"] == true) {
       made["changes"].push_back(fmt::format(
@@ -87,21 +94,22 @@ json arm_history(const std::vector<HistoryPoint>& points, const Plan& plan, cons
 
 json history_of(const std::vector<HistoryPoint>& points, const Plan& plan, double corridor,
                 const std::string& relative_to) {
-  std::vector<std::string> arms;
+  std::vector<const Arm*> arms;
   for (const Arm& arm : plan.arms) {
-    if (!plan.is_subject(arm)) continue;
-    arms.push_back(arm.name);
+    if (plan.is_subject(arm)) arms.push_back(&arm);
   }
   std::size_t tests = 0;
-  for (const std::string& arm : arms) {
+  for (const Arm* arm : arms) {
+    const std::string reference = reference_of(plan, *arm, relative_to);
     const auto measured = std::count_if(points.begin(), points.end(), [&](const auto& point) {
-      return values_at(point, arm, relative_to).size() >= 2;
+      return values_at(point, arm->name, reference).size() >= 2;
     });
     tests += measured > 1 ? static_cast<std::size_t>(measured - 1) : 0;
   }
   json all = json::array();
-  for (const std::string& arm : arms) {
-    all.push_back(arm_history(points, plan, arm, corridor, relative_to, tests));
+  for (const Arm* arm : arms) {
+    all.push_back(
+        arm_history(points, plan, *arm, corridor, reference_of(plan, *arm, relative_to), tests));
   }
   return all;
 }

@@ -25,13 +25,16 @@ struct HistoryPoint {
   std::string commit;  ///< of the program that measured; empty = not known
   std::string time;
   std::map<std::string, std::vector<double>> values;  ///< by arm, positive
+  std::string record = {};                            ///< hash of the verdict
+  bool accepted = false;                              ///< the accepted baseline
 };
 
 /// `points` oldest first; `corridor` above 1. Per arm of the newest plan that is no reference, twin
-/// or control: {"arm", "points": [{result, commit, time, n, value, ratio, interval, p_adjusted,
-/// changed}], "changes": [sentences]}. `ratio`, `interval` and `p_adjusted` (null for the first)
-/// are of the result against the level before it. `relative_to` not empty: values are shares of
-/// that reference's, round by round.
+/// or control: {"arm", "store", "points": [{result, record, commit, time, n, value, low, high,
+/// ratio, interval, p_adjusted, changed, accepted}], "changes": [sentences]}. `low` and `high` are
+/// the interval of `value`; `ratio`, `interval` and `p_adjusted` (null for the first) are of the
+/// result against the level before it. `relative_to` not empty: values are shares of that
+/// reference's, round by round.
 [[nodiscard]] nlohmann::json history_of(const std::vector<HistoryPoint>& points, const Plan& plan,
                                         double corridor, const std::string& relative_to);
 

@@ -52,5 +52,38 @@ TEST_F(History, of_shares_leaves_out_what_the_machine_did) {
   EXPECT_EQ(changed(history_of(points, plan(), 1.1, "raw-file")[0]), std::vector<std::string>());
 }
 
+TEST_F(History, tells_the_interval_and_the_record_of_every_result_and_which_is_accepted) {
+  std::vector<HistoryPoint> points = {at("c1", 1000, 2000), at("c2", 1010, 2000)};
+  points[0].record = "hash";
+  points[0].accepted = true;
+  const json first = history_of(points, plan(), 1.1, "")[0]["points"][0];
+  EXPECT_EQ(first["record"], "hash");
+  EXPECT_EQ(first["accepted"], true);
+  EXPECT_LT(first["low"].get<double>(), first["value"].get<double>());
+  EXPECT_GT(first["high"].get<double>(), first["value"].get<double>());
+}
+
+TEST_F(History, of_a_sweep_is_one_of_each_arm_in_each_cell_with_its_own_reference) {
+  const auto swept = parse_plan(plan_text() + "[sweep]\nworkload.values.bytes = [10, 1000]\n",
+                                folder_ + "/p.toml", stores_.environment());
+  ASSERT_TRUE(swept) << swept.error().message();
+  HistoryPoint before = {"r1", "c1", "", {}, "", false};
+  for (const char* cell : {"@bytes=10", "@bytes=1000"}) {
+    for (const char* arm : {"alpha", "beta", "raw-file"}) {
+      before.values[std::string(arm) + cell] = {100, 101, 99, 100, 102};
+    }
+  }
+  HistoryPoint after = before;
+  after.commit = "c2";
+  after.values["beta@bytes=1000"] = {50, 51, 49, 50, 52};
+  after.values["alpha@bytes=10"] = after.values["raw-file@bytes=10"] = {50, 51, 49, 50, 52};
+  const json all = history_of({before, after}, *swept, 1.1, "raw-file");
+  ASSERT_EQ(all.size(), 4U);
+  for (const json& arm : all) {
+    const bool moved = arm["arm"] == "beta@bytes=1000" || arm["arm"] == "beta@bytes=10";
+    EXPECT_EQ(changed(arm).size(), moved ? 1U : 0U) << arm.dump();
+  }
+}
+
 }  // namespace
 }  // namespace assay

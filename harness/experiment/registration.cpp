@@ -115,6 +115,17 @@ std::vector<std::string> changes_between(const json& before, const json& now) {
   return changes;
 }
 
+/// Of a sweep that changed, what it changes in every cell is not told beside it.
+std::vector<std::string> plan_changes(json before, json now) {
+  if (before.value("sweep", json()) != now.value("sweep", json())) {
+    for (const char* follows : {"arms", "cells", "hypotheses", "workload", "a_a"}) {
+      before.erase(follows);
+      now.erase(follows);
+    }
+  }
+  return differences(before, now);
+}
+
 }  // namespace
 
 std::optional<Registration> registration_of(const std::vector<LedgerRecord>& records) {
@@ -128,7 +139,7 @@ std::optional<Registration> registration_of(const std::vector<LedgerRecord>& rec
 
 Status check_registered(const Registration& registration, const json& canonical, const Plan& plan,
                         const std::string& ledger_path) {
-  const auto changed = differences(registration.experiment, canonical);
+  const auto changed = plan_changes(registration.experiment, canonical);
   if (changed.empty()) return {};
   return fail(Error(ErrorKind::plan_changed,
                     fmt::format("the plan of {} is not the one registered at {}: {}", plan.name,

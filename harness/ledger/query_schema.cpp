@@ -93,7 +93,8 @@ TableSource trials() {
                       {"memory_peak_bytes", "/memory/peak_bytes"},
                       {"validated", "/validation/ok"},
                       {"raw_path", "/raw/path"},
-                      {"raw_sha256", "/raw/sha256"}})};
+                      {"raw_sha256", "/raw/sha256"},
+                      {"cell", "/cell"}})};
 }
 
 TableSource phases() {
@@ -219,7 +220,8 @@ TableSource rows() {
                       {"store_ns_per_operation", "/store_ns_per_operation"},
                       {"store_ns_above_null", "/store_ns_above_null"},
                       {"drain_ns", "/drain_ns"},
-                      {"recovery_ns", "/recovery_ns"}})};
+                      {"recovery_ns", "/recovery_ns"},
+                      {"cell", "/cell"}})};
 }
 
 TableSource row_values() {
@@ -259,7 +261,8 @@ TableSource comparisons() {
                       {"rank_p", "/mann_whitney_p"},
                       {"disagreement", "/disagreement"},
                       {"verdict", "/verdict"},
-                      {"sentence", "/sentence"}})};
+                      {"sentence", "/sentence"},
+                      {"cell", "/cell"}})};
 }
 
 TableSource flattened(std::string_view name, std::string_view what, std::string_view place) {

@@ -44,7 +44,7 @@ void take_verdict(LedgerRecord&& record, LedgerResult& result) {
   result.outcome = text_at(body, json::json_pointer("/outcome"));
   result.ended = record.time;
   result.verdict_line = record.line;
-  result.verdict_hash = record.hash;
+  result.verdict_hash = origin_hash(record);
   if (result.experiment.empty()) {
     result.experiment = text_at(body, json::json_pointer("/experiment"));
   }

@@ -31,10 +31,10 @@ struct LedgerResult {
   std::vector<std::string> sentences;
   std::uint64_t plan_line = 0;
   std::uint64_t verdict_line = 0;
-  std::string verdict_hash;
-  nlohmann::json plan;     ///< body; null without one
-  nlohmann::json verdict;  ///< body; null without one
-  nlohmann::json arms;     ///< by arm, of its first trial: store, version, durability, settings
+  std::string verdict_hash;  ///< as it was first written: in a merged ledger that of its source
+  nlohmann::json plan;       ///< body; null without one
+  nlohmann::json verdict;    ///< body; null without one
+  nlohmann::json arms;       ///< by arm, of its first trial: store, version, durability, settings
 };
 
 struct LedgerResults {

@@ -8,8 +8,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "harness/report/sweep.h"
 #include "harness/report/units.h"
 #include "harness/stats/p_text.h"
+#include "harness/stats/stats.h"
 
 namespace assay::report {
 namespace {
@@ -33,6 +35,12 @@ std::string interval_text(const ReportModel& model, const std::optional<Interval
 /// A reference may be thousands of times as fast: no percentage then.
 std::string format_share(double share) {
   return share >= 10 ? format_number(share) + "x" : format_percent(share);
+}
+
+/// Where the search for a number of trials ended, that number is no answer.
+std::string trials_text(double trials) {
+  if (trials < static_cast<double>(stats::kMostTrials)) return fmt::format("{:.0f}", trials);
+  return fmt::format("more than {} million", stats::kMostTrials / 1'000'000);
 }
 
 /// What n counts: sets of processes, blocks, or trials of each arm.
@@ -140,13 +148,17 @@ Table make_table(const ReportModel& model) {
   Table table;
   table.columns = columns_of(model);
   constexpr double kFar = 2.5;  // a reference beyond this many times the best arm is off the scale
-  double longest = 0.0;
+  std::map<std::string, double> longest_by_cell;
   for (const Row& row : model.rows) {  // the references come last
+    double& longest = longest_by_cell[row.cell];
     if (row.disqualified || !row.geometric_mean.value) continue;
     if (row.reference && longest > 0 && *row.geometric_mean.value > longest * kFar) continue;
     longest = std::max(longest, *row.geometric_mean.value);
   }
-  for (const Row& row : model.rows) table.lines.push_back(table_line(model, row, longest));
+  for (const Row& row : model.rows) {
+    table.lines.push_back(table_line(model, row, longest_by_cell[row.cell]));
+  }
+  group_by_cell(model, table);
   drop_unknown_columns(table);
   return table;
 }
@@ -272,6 +284,8 @@ void add_checks(const ReportModel& model, Content& content) {
     content.checks.push_back(
         {ok ? Tone::same : Tone::bad, ok ? "=" : "!", "A/A: " + sentence,
          ok ? "the same arm under two names does not differ" : "the A/A gate is NOT passed"});
+  } else if (!model.cells.empty()) {
+    add_cell_checks(model, content);
   } else {
     content.checks.push_back({Tone::open, "?", "A/A: no arm was run twice under two names",
                               "nothing shows that equal arms come out equal here"});
@@ -289,10 +303,10 @@ void add_checks(const ReportModel& model, Content& content) {
                                      format_percent(ratio > 1 ? ratio - 1 : 1 - ratio));
     if (model.trials_needed.value && model.effect_percent.value) {
       detail += fmt::format(
-          "; at the scatter of {}, the {:g} % of the plan {} {:.0f} {}", model.power_source,
+          "; at the scatter of {}, the {:g} % of the plan {} {} {}", model.power_source,
           *model.effect_percent.value,
           *model.trials_needed.value > static_cast<double>(model.n) ? "would have taken" : "takes",
-          *model.trials_needed.value, unit_of_n(model));
+          trials_text(*model.trials_needed.value), unit_of_n(model));
     }
     content.checks.push_back({Tone::open, "~",
                               fmt::format("Smallest effect that {} {} can see: {}", model.n,
@@ -354,6 +368,7 @@ std::string make_headline(const ReportModel& model) {
                ? "Void: the experiment may not be judged."
                : fmt::format("Void, may not be judged: {}.", model.void_reasons.front());
   }
+  if (!model.cells.empty()) return sweep_headline(model);
   const Comparison* only = model.comparisons.size() == 1 ? &model.comparisons.front() : nullptr;
   std::size_t declared = 0;
   for (const Comparison& comparison : model.comparisons) {
@@ -432,6 +447,7 @@ Table make_trials(const ReportModel& model) {
 void add_facts(const ReportModel& model, Content& content) {
   content.facts = {
       {"result", model.result},
+      {"machine", model.machine},
       {"workload", model.workload},
       {"unit of analysis", model.design == "windows"
                                ? "one set of processes that take turns, one value an arm from each"
@@ -460,7 +476,7 @@ Table part_of(const Table& table, bool cost) {
     part.columns.push_back(table.columns[c]);
   }
   for (const TableLine& line : table.lines) {
-    TableLine shorter{{}, line.bar, line.reference};
+    TableLine shorter{{}, line.bar, line.reference, line.group};
     for (const std::size_t c : kept) shorter.cells.push_back(line.cells[c]);
     part.lines.push_back(std::move(shorter));
   }
@@ -476,7 +492,8 @@ Content make_content(const ReportModel& model) {
   if (content.question.empty()) {
     std::vector<std::string> names;
     for (const Row& row : model.rows) {
-      if (!row.reference && !row.a_a_twin && !row.control) names.push_back(row.arm);
+      const bool told = std::find(names.begin(), names.end(), row.base) != names.end();
+      if (!row.reference && !row.a_a_twin && !row.control && !told) names.push_back(row.base);
     }
     content.question =
         fmt::format("{} of {} on {}", model.metric, fmt::join(names, ", "), model.workload);
@@ -496,10 +513,10 @@ Content make_content(const ReportModel& model) {
   } else if (model.status == "registered") {
     content.commands.push_back(fmt::format("assay run {}/experiment.toml", folder));
   }
-  content.commands.push_back(
-      fmt::format("assay report {} --result {}", model.ledger_path, model.result));
-  content.commands.push_back(
-      fmt::format("assay plot {} --result {}", model.ledger_path, model.result));
+  const std::string which = fmt::format("{} --result {}{}", model.ledger_path, model.result,
+                                        model.machine.empty() ? "" : " --machine " + model.machine);
+  content.commands.push_back("assay report " + which);
+  content.commands.push_back("assay plot " + which);
   content.trials = make_trials(model);
   return content;
 }

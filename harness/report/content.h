@@ -22,6 +22,7 @@ struct TableLine {
   std::vector<std::string> cells;
   double bar = 0.0;        ///< share of the longest bar, 0 to 1; above 1: beyond the end
   bool reference = false;  ///< belongs below the rule
+  std::string group = {};  ///< title of the lines from here on; such tables have no rule
 };
 
 struct Table {

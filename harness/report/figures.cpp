@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "harness/report/sweep.h"
+
 namespace assay::report {
 namespace {
 
@@ -119,6 +121,10 @@ plots::FigureSet figure_set(const ReportModel& model) {
   set.stamp.mixed_durability = model.mixed_durability;
   set.metric = model.metric;
   set.unit = model.unit;
+  if (!model.cells.empty()) {
+    add_sweep_figures(model, set);
+    return set;
+  }
   if (!missing_raws_text(model).empty()) set.no_curves = "raw records are missing";
   for (const Row& row : model.rows) {
     if (!row.disqualified) set.arms.push_back(arm_of(model, row));

@@ -148,15 +148,17 @@ json comparison_of(const json& a, const json& b, std::uint64_t n) {
                                    ratio * 0.96, ratio * 1.04, n)}};
 }
 
-json provenance() {
-  return {{"source", {{"commit", "0123456789abcdef"}, {"dirty", false}}},
-          {"cpu", {{"model", "Example CPU <fast & small>"}, {"cores", 2}}},
-          {"kernel", "6.1.0"},
-          {"storage",
-           {{"file_system", "ext4"},
-            {"mount_options", "rw,relatime"},
-            {"write_cache", {{"unknown", "the device does not say"}}}}},
-          {"process", {{"command_line", {"assay", "run", "ledgers/demo/my plan.toml"}}}}};
+json provenance(const Shape& shape) {
+  json told = {{"source", {{"commit", "0123456789abcdef"}, {"dirty", false}}},
+               {"cpu", {{"model", "Example CPU <fast & small>"}, {"cores", 2}}},
+               {"kernel", "6.1.0"},
+               {"storage",
+                {{"file_system", "ext4"},
+                 {"mount_options", "rw,relatime"},
+                 {"write_cache", {{"unknown", "the device does not say"}}}}},
+               {"process", {{"command_line", {"assay", "run", "ledgers/demo/my plan.toml"}}}}};
+  if (!shape.machine.empty()) told["fingerprint"] = shape.machine;
+  return told;
 }
 
 json verdict_of(const Shape& shape, const std::string& result, const json& rows) {
@@ -219,7 +221,7 @@ Made write(const Shape& shape, const std::string& directory) {
                       {"experiment", {{"name", shape.experiment}, {"trials", shape.trials}}},
                       {"digest", std::string(64, 'd')},
                       {"status", shape.status},
-                      {"provenance", provenance()},
+                      {"provenance", provenance(shape)},
                       {"stream_digest", "feedc0de"}});
   std::map<std::string, std::vector<double>> values;
   std::uint64_t index = 0;

@@ -28,6 +28,7 @@ struct Shape {
   std::uint64_t seconds = 12;  ///< length of the timed phase, slots of the series
   bool histograms = true;
   std::vector<ArmShape> arms;
+  std::string machine = {};  ///< fingerprint; empty = not recorded
 };
 
 /// Five rows: sqlite, rocksdb, lmdb, and the references null and raw-file.

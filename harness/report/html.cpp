@@ -30,6 +30,11 @@ std::string table_html(const Table& table) {
   out += "</tr></thead><tbody>\n";
   bool references = false;
   for (const TableLine& line : table.lines) {
+    if (!line.group.empty()) {
+      references = true;  // told by their look and their place at each group's end
+      out += fmt::format("<tr class=\"rule\"><td colspan=\"{}\"><b>{}</b></td></tr>\n",
+                         table.columns.size(), html_escaped(line.group));
+    }
     if (line.reference && !references) {
       references = true;
       out += fmt::format("<tr class=\"rule\"><td colspan=\"{}\">references, no arms</td></tr>\n",

@@ -135,8 +135,9 @@ std::string article(const IndexEntry& entry) {
   if (content) html += comparisons_html(*content, result);
   html += facts_html(entry);
   if (entry.page.empty() && content) {
-    html += fmt::format("<pre>assay report {} --result {} --format html</pre>\n",
-                        html_escaped(entry.ledger), html_escaped(result.result));
+    html += fmt::format("<pre>assay report {} --result {}{} --format html</pre>\n",
+                        html_escaped(entry.ledger), html_escaped(result.result),
+                        entry.merged ? fmt::format(" --machine {:.12}", result.machine) : "");
   }
   return html + "</article>\n";
 }
@@ -159,8 +160,11 @@ std::string overview(const std::vector<IndexEntry>& entries) {
 
 /// Where the report of a result is, if it is: beside its trials, below the ledger's folder or, of a
 /// registered experiment, below the tree that holds ledgers/.
-std::string page_of(const std::string& ledger, const LedgerResult& result, const fs::path& from) {
-  const fs::path directory = text_at(result.plan, "/directory");
+/// Of a merged ledger it is beside that ledger, in a folder that names the machine.
+std::string page_of(const std::string& ledger, const LedgerResult& result, bool merged,
+                    const fs::path& from) {
+  const fs::path directory = merged ? fmt::format("{}-{:.12}", result.result, result.machine)
+                                    : text_at(result.plan, "/directory");
   const fs::path folder = fs::absolute(ledger).lexically_normal().parent_path();
   std::error_code error;
   for (const fs::path& base : {folder, folder.parent_path().parent_path()}) {
@@ -207,15 +211,16 @@ Result<WrittenIndex> write_index(const std::vector<std::string>& ledgers,
       continue;
     }
     for (LedgerResult& one : all->results) {
-      std::string page = page_of(ledger, one, directory);
+      const bool merged = all->merged_from > 0;
+      std::string page = page_of(ledger, one, merged, directory);
       written.linked += page.empty() ? 0U : 1U;
-      entries.push_back({std::move(one), ledger, std::move(page)});
+      entries.push_back({std::move(one), ledger, std::move(page), merged});
     }
   }
   written.results = entries.size();
   ASSAY_TRY(make_directories_durably(directory));
   written.html = (fs::path(directory) / "index.html").lexically_normal().string();
-  ASSAY_TRY(write_file_durably(written.html, index_html(std::move(entries), written.notes)));
+  ASSAY_TRY(write_named_output(written.html, index_html(std::move(entries), written.notes)));
   return written;
 }
 

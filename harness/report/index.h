@@ -24,6 +24,7 @@ struct IndexEntry {
   LedgerResult result;
   std::string ledger;
   std::string page;
+  bool merged = false;  ///< the ledger was merged from others
 };
 
 /// The page, newest result first.

@@ -16,6 +16,12 @@ std::string table_markdown(const Table& table) {
   out += "\n";
   bool references = false;
   for (const TableLine& line : table.lines) {
+    if (!line.group.empty()) {
+      references = true;  // told by their names and their place at each group's end
+      out += "| **" + markdown_escaped(line.group) + "** |";
+      for (std::size_t c = 1; c < table.columns.size(); ++c) out += " |";
+      out += "\n";
+    }
     if (line.reference && !references) {
       references = true;
       out += "| *references, no arms* |";

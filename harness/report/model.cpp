@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -9,6 +10,8 @@
 
 #include "harness/ledger/durable_file.h"
 #include "harness/ledger/ledger.h"
+#include "harness/ledger/machines.h"
+#include "harness/ledger/raw_files.h"
 #include "harness/provenance/sha256.h"
 #include "harness/report/record_reading.h"
 
@@ -17,11 +20,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
-
-std::string result_of(const LedgerRecord& line) {
-  const auto found = line.body.find("result");
-  return found != line.body.end() && found->is_string() ? found->get<std::string>() : "";
-}
 
 /// Without a verdict there is nothing to report: say what there is instead.
 Error no_such_verdict(const std::vector<LedgerRecord>& lines, const std::string& path,
@@ -50,6 +48,23 @@ Error no_such_verdict(const std::vector<LedgerRecord>& lines, const std::string&
   return error;
 }
 
+/// Two machines may have begun one plan in the same second: their results share a name.
+Status check_one_machine(const std::vector<LedgerRecord>& lines, const std::string& path,
+                         const std::string& wanted, const std::string& machine) {
+  std::set<std::string> machines;
+  for (const LedgerRecord& line : lines) {
+    const bool meant = line.kind == "verdict" && result_of(line) == wanted;
+    if (meant && line.machine.starts_with(machine)) machines.insert(line.machine);
+  }
+  if (machines.size() < 2) return {};
+  std::vector<std::string> names;
+  for (const std::string& one : machines) names.push_back(one.substr(0, 12));
+  return fail(Error(ErrorKind::bad_input,
+                    fmt::format("{} machines have a result \"{}\"", machines.size(), wanted))
+                  .at(path)
+                  .hint(fmt::format("--machine takes one of {}", fmt::join(names, ", "))));
+}
+
 /// The ledger by its last folders, as ledgers/demo/ledger.jsonl: a page must be the same bytes
 /// wherever the tree stands and from wherever it is made.
 std::string path_in_tree(const std::string& ledger_path) {
@@ -59,27 +74,6 @@ std::string path_in_tree(const std::string& ledger_path) {
   return (folder.parent_path().filename() / folder.filename() / whole.filename()).string();
 }
 
-/// The root above ledgers/NAME/ for a registered run, else the ledger's own folder.
-fs::path root_of_raws(const fs::path& ledger_folder) {
-  const fs::path above = ledger_folder.parent_path();
-  return above.filename() == "ledgers" ? above.parent_path() : ledger_folder;
-}
-
-/// A raw path is relative to the tree that the ledger is in: its own directory for an exploratory
-/// run, the root above ledgers/NAME/ for a registered one, else where the user stands.
-/// Where the record is, or where it belongs when it is nowhere.
-fs::path place_of_raw(const std::string& ledger_path, const std::string& raw_path) {
-  const fs::path raw(raw_path);
-  std::error_code ignored;
-  const fs::path folder = fs::absolute(ledger_path, ignored).lexically_normal().parent_path();
-  const fs::path candidates[] = {folder / raw, folder.parent_path() / raw,
-                                 folder.parent_path().parent_path() / raw, raw};
-  for (const fs::path& candidate : candidates) {
-    if (fs::is_regular_file(candidate, ignored)) return candidate.lexically_normal();
-  }
-  return (root_of_raws(folder) / raw).lexically_normal();
-}
-
 /// As the user named the ledger: from where they stand, or from the root.
 std::string as_named(const fs::path& place, const std::string& ledger_path) {
   std::error_code ignored;
@@ -87,7 +81,9 @@ std::string as_named(const fs::path& place, const std::string& ledger_path) {
   return place.lexically_proximate(fs::current_path(ignored)).string();
 }
 
-Result<Trial> read_trial(const std::string& ledger_path, const json& body, ReportModel& model) {
+Result<Trial> read_trial(const std::string& ledger_path, const RawFiles& raws,
+                         const LedgerRecord& line, ReportModel& model) {
+  const json& body = line.body;
   Trial trial;
   trial.arm = body.value("arm", "");
   trial.index = body.value("index", std::uint64_t{0});
@@ -100,7 +96,7 @@ Result<Trial> read_trial(const std::string& ledger_path, const json& body, Repor
   trial.started = body.value("started", "");
   trial.raw_path = body.at("raw").at("path").get<std::string>();
   trial.raw_sha256 = body.at("raw").at("sha256").get<std::string>();
-  const fs::path path = place_of_raw(ledger_path, trial.raw_path);
+  const fs::path path = raws.file_of(line, trial.raw_path);
   if (model.result_directory.empty()) {
     model.result_directory = path.parent_path().parent_path().string();
   }
@@ -160,15 +156,25 @@ Result<ReportModel> assemble(const std::vector<LedgerRecord>& lines, std::size_t
   ReportModel model;
   model.ledger_path = path_in_tree(path);
   model.head_hash = lines.back().hash;
-  model.verdict_hash = lines[verdict].hash;
+  // A carried record keeps the name that it was published under.
+  model.verdict_hash = origin_hash(lines[verdict]);
   model.verdict_time = lines[verdict].time;
   model.verdict_json = lines[verdict].body.dump();
   read_verdict(lines[verdict].body, model);
+  RawFiles raws(path);
+  for (const LedgerRecord& line : lines) raws.take(line);
+  const std::string& machine = lines[verdict].machine;
+  if (!lines[verdict].source.is_null()) {
+    // Not into the folder of the ledger that it was carried from, whose pages tell that ledger.
+    model.machine = fmt::format("{:.12}", machine);
+    model.result_directory =
+        (fs::path(folder_of(path)) / fmt::format("{}-{}", model.result, model.machine)).string();
+  }
   for (std::size_t i = 0; i < verdict; ++i) {
-    if (result_of(lines[i]) != model.result) continue;
+    if (result_of(lines[i]) != model.result || lines[i].machine != machine) continue;
     if (lines[i].kind == "plan") read_plan(lines[i], model);
     if (lines[i].kind != "trial") continue;
-    Result<Trial> trial = read_trial(path, lines[i].body, model);
+    Result<Trial> trial = read_trial(path, raws, lines[i], model);
     if (!trial) return fail(trial.error());
     model.trials.push_back(std::move(*trial));
   }
@@ -183,13 +189,16 @@ Result<ReportModel> assemble(const std::vector<LedgerRecord>& lines, std::size_t
 
 }  // namespace
 
-Result<ReportModel> load_report(const std::string& ledger_path, const std::string& result_id) {
+Result<ReportModel> load_report(const std::string& ledger_path, const std::string& result_id,
+                                const std::string& machine) {
   const Result<LedgerContents> ledger = read_ledger(ledger_path);
   if (!ledger) return fail(ledger.error());
   const std::vector<LedgerRecord>& records = ledger->records;
+  ASSAY_TRY(check_one_machine(records, ledger_path, result_id, machine));
   for (std::size_t i = records.size(); i-- > 0;) {
     if (records[i].kind != "verdict") continue;
     if (!result_id.empty() && result_of(records[i]) != result_id) continue;
+    if (!records[i].machine.starts_with(machine)) continue;
     try {
       Result<ReportModel> model = assemble(records, i, ledger_path);
       if (model && !ledger->torn.empty()) {
@@ -202,6 +211,7 @@ Result<ReportModel> load_report(const std::string& ledger_path, const std::strin
     }
   }
   Error error = no_such_verdict(records, ledger_path, result_id);
+  if (!machine.empty()) error.in(fmt::format("of machine {}", machine));
   if (!ledger->torn.empty()) {
     error.hint("its last line is unfinished: a writer was killed; " + error.hint_text());
   }
@@ -259,10 +269,11 @@ Result<std::string> find_ledger(const std::string& name) {
 
 std::string row_title(const Row& row) {
   const std::string store = row.version.empty() ? row.store : row.store + " " + row.version;
-  if (row.a_a_twin) return fmt::format("{} ({}, A/A)", row.arm, store);
-  if (row.control) return fmt::format("{} ({}, positive control)", row.arm, store);
-  if (row.arm == row.store || row.store.empty()) return row.version.empty() ? row.arm : store;
-  return fmt::format("{} ({})", row.arm, store);
+  const std::string& name = row.base.empty() ? row.arm : row.base;  // the cell is told above it
+  if (row.a_a_twin) return fmt::format("{} ({}, A/A)", name, store);
+  if (row.control) return fmt::format("{} ({}, positive control)", name, store);
+  if (name == row.store || row.store.empty()) return row.version.empty() ? name : store;
+  return fmt::format("{} ({})", name, store);
 }
 
 std::string durability_text(const Row& row) {

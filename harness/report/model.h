@@ -33,6 +33,8 @@ struct Interval {
 /// One arm of the verdict. Times in ns, sizes in bytes, `geometric_mean` in the verdict's unit.
 struct Row {
   std::string arm;
+  std::string cell;  ///< of a sweep; else empty
+  std::string base;  ///< the arm's name without its cell
   std::string store;
   std::string version;
   std::string durability;
@@ -98,10 +100,26 @@ struct Trial {
   std::vector<std::pair<std::string, std::string>> settings;  ///< in force, read back
 };
 
+/// A swept key and its values as they were written.
+struct SweepAxisShown {
+  std::string key;
+  std::string label;
+  std::vector<std::string> values;
+};
+
+struct SweepCell {
+  std::string name;
+  std::vector<std::string> values;  ///< one an axis
+  std::string stream_digest;        ///< cells that share it did the same work
+  std::optional<Comparison> a_a;
+  std::optional<Comparison> control;
+};
+
 struct ReportModel {
   std::string ledger_path;
   std::string result_directory;  ///< holds trials/; where the report belongs
   std::string result;
+  std::string machine;  ///< beginning of its fingerprint, of a result in a merged ledger
   std::string experiment;
   std::string status;  ///< "registered" or "exploratory"
   std::string question;
@@ -115,14 +133,16 @@ struct ReportModel {
   std::string plan_digest;
   std::string plan_time;
   std::string verdict_time;
-  std::string verdict_hash;  ///< SHA-256 of the verdict's ledger line
+  std::string verdict_hash;  ///< SHA-256 of the verdict's ledger line, as it was first written
   std::string head_hash;     ///< SHA-256 of the ledger's last line
   std::string stream_digest;
   std::uint64_t n = 0;
   double alpha = 0.05;
   bool mixed_durability = false;
-  bool lower_is_better = false;  ///< the metric is a time or a size
-  std::vector<Row> rows;         ///< best first, references after all arms
+  bool lower_is_better = false;      ///< the metric is a time or a size
+  std::vector<Row> rows;             ///< by cell; best first, references after all arms
+  std::vector<SweepAxisShown> axes;  ///< of a sweep; else empty, as `cells` is
+  std::vector<SweepCell> cells;
   std::vector<Comparison> comparisons;
   std::optional<Comparison> a_a;
   std::optional<Comparison> control;  ///< the positive control; its verdict is "ok" or "not ok"
@@ -144,8 +164,11 @@ struct ReportModel {
 /// records that are there. Errors: bad_input for a missing ledger, an unknown result (lists the
 /// valid ones) or a result without a verdict; ledger for a broken line or chain and for a raw
 /// record that was changed (names the file and line).
+/// In a merged ledger a result is that of one machine: `machine` is a beginning of its fingerprint,
+/// asked for where several share the name. Its reports belong beside the merged ledger.
 [[nodiscard]] Result<ReportModel> load_report(const std::string& ledger_path,
-                                              const std::string& result_id);
+                                              const std::string& result_id,
+                                              const std::string& machine = {});
 
 /// The ledger a user means by `name`: a file, a directory that holds ledger.jsonl, or an
 /// experiment of ledgers/. Error bad_input with the nearest experiment's name.

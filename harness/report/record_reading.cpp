@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <limits>
+#include <map>
 
 #include <nlohmann/json.hpp>
 
@@ -108,9 +109,50 @@ Quantity read_quantity(const json& object, const char* key) {
   return {std::nullopt, "not recorded"};
 }
 
+namespace {
+
+/// A gate or a control of the verdict or of a cell; nothing where there is none.
+std::optional<Comparison> read_check(const json& owner, const char* key) {
+  const json& record = member(owner, key);
+  if (!record.is_object() || !record.contains("a")) return std::nullopt;
+  Comparison check = read_comparison(record);
+  check.verdict = flag(record, "ok") ? "ok" : "not ok";
+  return check;
+}
+
+/// A value of a sweep as a person writes it: texts without quotes.
+std::string plain(const json& value) {
+  return value.is_string() ? value.get<std::string>() : value.dump();
+}
+
+void read_sweep(const json& verdict, ReportModel& model) {
+  for (const json& axis : member(verdict, "sweep")) {
+    SweepAxisShown shown{text(axis, "key"), text(axis, "label"), {}};
+    for (const json& value : member(axis, "values")) shown.values.push_back(plain(value));
+    model.axes.push_back(std::move(shown));
+  }
+  for (const json& record : member(verdict, "cells")) {
+    SweepCell cell;
+    cell.name = text(record, "name");
+    for (const SweepAxisShown& axis : model.axes) {
+      cell.values.push_back(plain(member(member(record, "values"), axis.key.c_str())));
+    }
+    cell.stream_digest = text(record, "stream_digest");
+    cell.a_a = read_check(record, "a_a");
+    cell.control = read_check(record, "positive_control");
+    model.cells.push_back(std::move(cell));
+  }
+}
+
+}  // namespace
+
 Row read_row(const json& record) {
   Row row;
   row.arm = record.at("arm").get<std::string>();
+  row.cell = text(record, "cell");
+  const std::string tail = "@" + row.cell;
+  const bool in_cell = !row.cell.empty() && row.arm.ends_with(tail);
+  row.base = in_cell ? row.arm.substr(0, row.arm.size() - tail.size()) : row.arm;
   row.store = text(record, "store");
   // A plug-in is named by its file; the whole path, which the plan keeps, would fill the table.
   if (row.store.find('/') != std::string::npos || row.store.ends_with(".so")) {
@@ -229,20 +271,18 @@ void read_verdict(const json& verdict, ReportModel& model) {
   for (const json& comparison : member(verdict, "comparisons")) {
     model.comparisons.push_back(read_comparison(comparison));
   }
-  if (const json& a_a = member(verdict, "a_a"); a_a.is_object() && a_a.contains("a")) {
-    model.a_a = read_comparison(a_a);
-    model.a_a->verdict = flag(a_a, "ok") ? "ok" : "not ok";
-  }
-  if (const json& control = member(verdict, "positive_control"); control.is_object()) {
-    model.control = read_comparison(control);
-    model.control->verdict = flag(control, "ok") ? "ok" : "not ok";
-  }
+  model.a_a = read_check(verdict, "a_a");
+  model.control = read_check(verdict, "positive_control");
+  read_sweep(verdict, model);
   model.median_of_trials = text(member(verdict, "aggregation"), "of_trials") == "median";
   for (const json& warning : member(verdict, "warnings")) {
     model.warnings.push_back(warning.is_string() ? warning.get<std::string>() : warning.dump());
   }
   const double sign = model.lower_is_better ? 1.0 : -1.0;
+  std::map<std::string, std::size_t> places;
+  for (const SweepCell& cell : model.cells) places.emplace(cell.name, places.size());
   std::stable_sort(model.rows.begin(), model.rows.end(), [&](const Row& a, const Row& b) {
+    if (a.cell != b.cell) return places[a.cell] < places[b.cell];
     if (a.reference != b.reference) return b.reference;
     if (a.disqualified != b.disqualified) return b.disqualified;
     const double unknown = std::numeric_limits<double>::infinity();

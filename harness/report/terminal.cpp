@@ -121,6 +121,13 @@ std::string render_table(const Table& table, const Paint& paint, unsigned width)
     out += paint.bold(heading) + "\n" + repeated("\u2500", total) + "\n";
     bool references = false;
     for (const TableLine& line : table.lines) {
+      if (!line.group.empty()) {
+        const std::string title = "\u2504\u2504 " + printable(line.group) + " ";
+        const std::size_t used = display_width(title);
+        out += paint.bold(title) +
+               paint.faint(repeated("\u2504", total > used ? total - used : 0)) + "\n";
+        references = true;  // told by their names and their place at each group's end
+      }
       if (line.reference && !references) {
         out += paint.faint(padded("\u2504\u2504 references, no arms ", 0, false) +
                            repeated("\u2504", total > 24 ? total - 24 : 0)) +

@@ -94,7 +94,7 @@ Status exchange(const fs::path& made, const fs::path& target) {
 
 }  // namespace
 
-Result<plots::Drawn> write_plots(const ReportModel& model, const std::string& directory) {
+Result<plots::Drawn> write_figures(const plots::FigureSet& set, const std::string& directory) {
   fs::path target = fs::path(directory).lexically_normal();
   if (!target.has_filename()) target = target.parent_path();  // "plots/" means "plots"
   ASSAY_TRY(check_named_directory(target.string()));
@@ -108,7 +108,7 @@ Result<plots::Drawn> write_plots(const ReportModel& model, const std::string& di
   const fs::path made = target.string() + fmt::format(".{}.tmp", ::getpid());
   remove_leftovers(target);
   ASSAY_TRY(make_directories_durably(made.string()));
-  Result<plots::Drawn> drawn = plots::draw_figures(figure_set(model), made.string());
+  Result<plots::Drawn> drawn = plots::draw_figures(set, made.string());
   if (!drawn) {
     fs::remove_all(made, ignored);
     return drawn;
@@ -117,6 +117,12 @@ Result<plots::Drawn> write_plots(const ReportModel& model, const std::string& di
     ASSAY_TRY(sync_path(entry.path()));
   ASSAY_TRY(sync_path(made));
   ASSAY_TRY(exchange(made, target));
+  return drawn;
+}
+
+Result<plots::Drawn> write_plots(const ReportModel& model, const std::string& directory) {
+  Result<plots::Drawn> drawn = write_figures(figure_set(model), directory);
+  if (!drawn) return drawn;
   if (const std::string missing = missing_raws_text(model); !missing.empty()) {
     drawn->notes.push_back(missing);
   }

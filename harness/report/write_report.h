@@ -23,8 +23,12 @@ struct WrittenReport {
 [[nodiscard]] Result<WrittenReport> write_report(const ReportModel& model,
                                                  const std::string& directory);
 
-/// Draws every figure into `directory`, replacing it as a whole. An error, and the directory as it
-/// was, if gnuplot is missing or draws nothing, or where something else has the directory's name.
+/// Draws `set` into `directory`, replacing it as a whole. An error, and the directory as it was, if
+/// gnuplot is missing or draws nothing, where something else has the directory's name, or where it
+/// holds anything that is no figure.
+[[nodiscard]] Result<plots::Drawn> write_figures(const plots::FigureSet& set,
+                                                 const std::string& directory);
+/// Every figure of the result.
 [[nodiscard]] Result<plots::Drawn> write_plots(const ReportModel& model,
                                                const std::string& directory);
 
