@@ -117,8 +117,7 @@ std::string marks(const History& history, const std::vector<Level>& levels, doub
 }
 
 Attempt history_figure(const FigureSet& set, const History& history, const std::string& file) {
-  const std::string title =
-      fmt::format("{} of {} over {} results", history.what, history.arm, history.points.size());
+  const std::string title = history.what + " of " + history.arm;
   if (history.points.empty()) return Skipped{title + ": none has two values"};
   const Extent extent = extent_of(history);
   const std::vector<Level> levels = levels_of(history);

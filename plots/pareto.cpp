@@ -42,6 +42,28 @@ Axis axis_of(double low, double high, const Format& format) {
   return axis;
 }
 
+/// Where a value lies on an axis, 0 to 1.
+double place_on(const Axis& axis, double value) {
+  return axis.logarithmic ? std::log(value / axis.low) / std::log(axis.high / axis.low)
+                          : (value - axis.low) / (axis.high - axis.low);
+}
+
+/// The one key that all labels begin with ("bytes=" of "bytes=16"); empty where there is none.
+std::string key_of_labels(const Tradeoffs& all) {
+  std::string key;
+  for (const Tradeoff& group : all.groups) {
+    for (const Tradeoff::Point& point : group.points) {
+      const std::size_t equals = point.cell.find('=');
+      if (equals == std::string::npos || point.cell.find('=', equals + 1) != std::string::npos) {
+        return {};
+      }
+      if (!key.empty() && point.cell.substr(0, equals + 1) != key) return {};
+      key = point.cell.substr(0, equals + 1);
+    }
+  }
+  return key;
+}
+
 struct Names {
   std::vector<Arm> arms;  ///< of all panels: for colours and the legend
   std::vector<Look> looks;
@@ -109,7 +131,7 @@ std::string margins(const Place& place) {
 }
 
 std::string panel(const FigureSet& set, const Tradeoff& group, const Names& names,
-                  const std::string& file, const Place& place) {
+                  const std::string& file, const Place& place, std::size_t cut) {
   double low_cost = group.points.front().cost;
   double high_cost = low_cost;
   double low_gain = group.points.front().gain;
@@ -147,10 +169,13 @@ std::string panel(const FigureSet& set, const Tradeoff& group, const Names& name
         "linewidth 1.6 {}",
         line, best ? look.point : look.point - 1, best ? 1.3 : 1.0, colour);
     if (best && !point.cell.empty()) {
+      const bool right = place_on(x, point.cost) > 0.2;  // the text must not leave its panel
+      const std::size_t room = place.across == 1 ? 60 : place.across == 2 ? 32 : 20;
       out += fmt::format(
-          ", \\\n     {} using 1:2:({}) with labels left offset 0.9,0.6 "
-          "font ',10' noenhanced textcolor rgb '#222222'",
-          line, gnuplot_quoted(shortened(point.cell, 26)));
+          ", \\\n     {} using 1:2:({}) with labels {} offset {},0.7 font ',10' noenhanced "
+          "textcolor rgb '#222222'",
+          line, gnuplot_quoted(shortened(point.cell.substr(cut), room)), right ? "right" : "left",
+          right ? -0.9 : 0.9);
     }
   }
   return out + "\n";
@@ -161,6 +186,10 @@ Sheet pareto_sheet(const FigureSet& set, const Tradeoffs& all, const std::string
   std::vector<std::size_t> shown(names.arms.size());
   for (std::size_t i = 0; i < shown.size(); ++i) shown[i] = i;
   const std::string title = fmt::format("{} against {}", set.metric, all.cost);
+  const std::string key = key_of_labels(all);  // told once, below the axis
+  const std::string below =
+      key.empty() ? all.cost
+                  : fmt::format("{} (labels: {})", all.cost, key.substr(0, key.size() - 1));
   Sheet sheet{file, title, "# two indices a panel: its points, then those that nothing beats\n",
               ""};
   sheet.body = frame(set.stamp, fmt::format("{}: {}", set.stamp.workload, title),
@@ -172,7 +201,7 @@ Sheet pareto_sheet(const FigureSet& set, const Tradeoffs& all, const std::string
       "set label 106 {} at screen {}, screen 0.065 center font ',13' noenhanced textcolor rgb "
       "'#222222'\nset label 107 {} at screen 0.02, screen 0.868 font ',12' noenhanced textcolor "
       "rgb '#222222'\n",
-      gnuplot_quoted(all.cost), (kLeft + kRight) / 2,
+      gnuplot_quoted(below), (kLeft + kRight) / 2,
       gnuplot_quoted(set.unit == "ns" ? set.metric : set.unit));
   sheet.body += "set multiplot\n";
   Place place;
@@ -183,7 +212,7 @@ Sheet pareto_sheet(const FigureSet& set, const Tradeoffs& all, const std::string
     const Tradeoff& group = all.groups[place.number];
     sheet.data += data_of(group, set.less_is_better);
     if (place.number > 0) sheet.body += "unset label\nunset arrow\n";  // the first has drawn them
-    sheet.body += panel(set, group, names, file, place);
+    sheet.body += panel(set, group, names, file, place, key.size());
   }
   sheet.body += "unset multiplot\n";
   return sheet;
