@@ -84,6 +84,19 @@ TEST_F(MergedLedger, draws_the_pictures_of_its_sources_byte_for_byte) {
   }
 }
 
+TEST_F(MergedLedger, names_the_record_on_every_picture_by_the_hash_of_its_source) {
+  const ReportModel carried = model(merged_, "another ");
+  EXPECT_EQ(carried.verdict_hash, model(two_.ledger, "").verdict_hash);
+  const auto drawn = write_plots(carried, own_.file("pictures"));
+  ASSERT_TRUE(drawn) << drawn.error().message();
+  EXPECT_GE(drawn->figures.size(), 6U);
+  for (const plots::Drawing& figure : drawn->figures) {
+    const auto svg = read_whole_file(own_.file("pictures") + "/" + figure.name + ".svg");
+    EXPECT_NE(svg.value().find("record " + carried.verdict_hash.substr(0, 12)), std::string::npos)
+        << figure.name;
+  }
+}
+
 TEST_F(MergedLedger, has_pages_of_its_own_and_leaves_those_of_its_sources) {
   const ReportModel carried = model(merged_, "another ");
   EXPECT_EQ(carried.result_directory, own_.file(one_.result + "-another mach"));
