@@ -94,8 +94,7 @@ std::string difference_text(double ratio) {
 
 /// "5 would do", "82 are needed", where the plan has `trials`.
 std::string enough(std::uint64_t needed, std::uint64_t trials) {
-  return needed <= trials ? fmt::format("{} would do", needed)
-                          : fmt::format("{} are needed", needed);
+  return fmt::format("{} {}", trials_text(needed), needed <= trials ? "would do" : "are needed");
 }
 
 /// Two digits without an exponent: "0.85 %", "3.2 %", "150 %".
@@ -115,8 +114,9 @@ std::string gate_sentence(const Plan& plan, const json& power) {
                       log_effect(plan), plan.trials, plan.alpha, is_paired(plan.design)))));
   const auto needed = power.find("gate_trials_needed");
   if (needed == power.end() || needed->get<std::uint64_t>() <= plan.trials) return text;
-  return text + fmt::format(", so that it will hardly be passed: that takes about {} {}",
-                            needed->get<std::uint64_t>(), unit_of_trials(plan.design));
+  return text + fmt::format(", so that it will hardly be passed: that takes {}{} {}",
+                            needed->get<std::uint64_t>() < stats::kMostTrials ? "about " : "",
+                            trials_text(needed->get<std::uint64_t>()), unit_of_trials(plan.design));
 }
 
 }  // namespace
@@ -225,7 +225,12 @@ json power_before(const Plan& plan, const std::optional<Scatter>& recorded) {
           {"cases", std::move(cases)}};
 }
 
-std::string power_sentence(const Plan& plan, const json& power) {
+std::string trials_text(std::uint64_t trials) {
+  if (trials < stats::kMostTrials) return std::to_string(trials);
+  return fmt::format("more than {} million", stats::kMostTrials / 1'000'000);
+}
+
+std::string power_sentence(const Plan& plan, const json& power, std::string_view effect_from) {
   const std::string chance = fmt::format("alpha {:g}, power {:g}", plan.alpha, kPower);
   if (power.contains("cases")) {
     std::vector<std::string> seen;
@@ -234,7 +239,7 @@ std::string power_sentence(const Plan& plan, const json& power) {
       seen.push_back(fmt::format("{} at a scatter of {:g} %",
                                  difference_text(one["smallest_detectable_ratio"].get<double>()),
                                  one["cv_percent"].get<double>()));
-      needed.push_back(fmt::format("{}", one["trials_needed"].get<std::uint64_t>()));
+      needed.push_back(trials_text(one["trials_needed"].get<std::uint64_t>()));
     }
     return fmt::format(
         "power: the scatter here is not known (no earlier result, no cv_percent in the plan). {} "
@@ -245,11 +250,11 @@ std::string power_sentence(const Plan& plan, const json& power) {
   }
   return fmt::format(
       "power: {} {} see differences from {} ({}) at a scatter of {} (from {}); for the "
-      "{:g} % of the plan {}{}",
+      "{:g} % {} {}{}",
       plan.trials, unit_of_trials(plan.design),
       difference_text(power["smallest_detectable_ratio"].get<double>()), chance,
       scatter_text(cv_percent_of(power["deviation"].get<double>())),
-      power["source"].get<std::string>(), plan.effect_percent,
+      power["source"].get<std::string>(), plan.effect_percent, effect_from,
       enough(power["trials_needed"].get<std::uint64_t>(), plan.trials), gate_sentence(plan, power));
 }
 

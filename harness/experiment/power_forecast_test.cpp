@@ -58,6 +58,16 @@ TEST_F(Forecast, takes_the_cv_that_the_plan_declares_and_says_so) {
   EXPECT_EQ(recorded()["source"], "cv_percent of the plan");
 }
 
+TEST_F(Forecast, says_whose_effect_it_tells_of_and_where_the_search_for_trials_ended) {
+  Plan tiny = plan("cv_percent = 50\n");
+  tiny.effect_percent = 1e-4;
+  const std::string sentence = power_sentence(tiny, power_before(tiny, std::nullopt), "asked for");
+  EXPECT_SAYS(sentence, "0.0001 % asked for more than 100 million are needed");
+  EXPECT_EQ(sentence.find("of the plan more"), std::string::npos) << sentence;
+  EXPECT_EQ(sentence.find("134217728"), std::string::npos) << sentence;
+  EXPECT_EQ(trials_text(20), "20");
+}
+
 TEST_F(Forecast, writes_a_large_scatter_without_an_exponent) {
   const std::string told_before = told(plan("cv_percent = 150\n"));
   EXPECT_SAYS(told_before, "at a scatter of 150 % ");

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 
 #include "adapters/result.h"
@@ -6,8 +7,6 @@
 
 namespace assay::stats {
 namespace {
-
-constexpr std::size_t kMostTrials = 100'000'000;  ///< nobody runs more; ends the search
 
 double power_of(double effect, double standard_deviation, double n, double alpha,
                 bool paired_design) {
@@ -42,7 +41,7 @@ std::size_t least_n(const Enough& enough) {
     const std::size_t middle = low + (high - low) / 2;
     (enough(middle) ? high : low) = middle;
   }
-  return high;
+  return std::min(high, kMostTrials);
 }
 
 }  // namespace

@@ -88,7 +88,10 @@ struct CountInterval {
                                       double alpha);
 /// Power of the two-sided paired t-test; `standard_deviation` is that of the differences.
 [[nodiscard]] double power_paired(double effect, double standard_deviation, double n, double alpha);
-/// Smallest n an arm that reaches `power`; at least 2.
+/// Where the two searches for a number of trials end: nobody runs more. What they return is then no
+/// answer but "this many or more".
+inline constexpr std::size_t kMostTrials = 100'000'000;
+/// Smallest n an arm that reaches `power`; from 2 to kMostTrials.
 [[nodiscard]] std::size_t trials_needed(double effect, double standard_deviation, double alpha,
                                         double power, bool paired_design);
 /// Smallest effect seen with `power` by n values an arm.
@@ -96,7 +99,7 @@ struct CountInterval {
                                      double power, bool paired_design);
 
 /// Smallest n an arm for which the confidence interval at 1 - `alpha` of a difference is expected
-/// to be no wider than `width`; at least 2.
+/// to be no wider than `width`; from 2 to kMostTrials.
 [[nodiscard]] std::size_t trials_for_width(double width, double standard_deviation, double alpha,
                                            bool paired_design);
 /// Largest standard deviation for which n values an arm give such an interval.
