@@ -21,6 +21,33 @@ double seconds_between(ProgressLine::Clock::time_point from, ProgressLine::Clock
 
 }  // namespace
 
+std::string void_advice(std::uint64_t voids, std::uint64_t ended, std::string_view reason) {
+  constexpr std::uint64_t kLeastVoids = 4;
+  if (voids < kLeastVoids || voids * 3 <= ended) return {};
+  const auto says = [reason](std::string_view part) {
+    return reason.find(part) != std::string_view::npos;
+  };
+  std::string why = "the newest: " + std::string(reason);
+  std::string remedy = "`assay doctor` looks for what disturbs";
+  if (says("other processes used")) {
+    why = "because other processes use the CPUs";
+    remedy =
+        "wait until they are idle, or raise foreign_cpus_max in the plan (--foreign-cpus-max of "
+        "assay compare; 0 only records it)";
+  } else if (says("hypervisor")) {
+    why = "because the hypervisor takes CPU time away";
+    remedy =
+        "wait until the host is idle, or raise steal_share_max in the plan (--steal-share-max of "
+        "assay compare; 0 only records it)";
+  } else if (says("frequency")) {
+    why = "because the CPUs' frequency changes";
+    remedy =
+        "hold it (`assay doctor` tells how), or raise frequency_change_max in the plan "
+        "(--frequency-change-max of assay compare; 0 only records it)";
+  }
+  return fmt::format("{} of {} trials were void, {}: {}", voids, ended, why, remedy);
+}
+
 std::string duration_text(std::uint64_t seconds) {
   if (seconds < 60) return fmt::format("{} s", seconds);
   if (seconds < 3600) return fmt::format("{} min {:02} s", seconds / 60, seconds % 60);
@@ -68,6 +95,10 @@ void ProgressLine::trial_ends(const std::string& arm, std::uint64_t trials,
   if (status == "ok" || status == "disqualified") done_ += trials;
   ended_ += running_;
   ended_s_ += running_ > 0 ? seconds_between(trial_began_, now_()) : 0.0;
+  if (status == "void") {
+    voids_ += running_;
+    void_reason_ = reason;
+  }
   running_ = 0;
   progress_ = {"recorded", 0.0};
   const bool sound = status == "ok";
@@ -77,6 +108,11 @@ void ProgressLine::trial_ends(const std::string& arm, std::uint64_t trials,
   }
   print_line(fmt::format("{}{}{}", line(), sound ? "" : ": " + status,
                          reason.empty() || sound ? "" : " (" + reason + ")"));
+  if (!advised_ && status == "void") {
+    const std::string advice = void_advice(voids_, ended_, void_reason_);
+    if (!advice.empty()) note(advice);
+    advised_ = !advice.empty();
+  }
   if (!sound && !arm.empty() && terminal_) show(true);
 }
 
@@ -102,17 +138,22 @@ std::string ProgressLine::line() const {
   if (const auto left = left_s()) {
     text += fmt::format(", about {} left", duration_text(static_cast<std::uint64_t>(*left + 0.5)));
   }
+  if (voids_ > 0) text += fmt::format(", {} void and repeated", voids_);
   return text;
 }
 
 /// What the trial that runs now still takes, by how far it is, and for each later one the mean of
-/// all up to here with it: one slow arm after quick ones counts from its beginning.
+/// all up to here with it: one slow arm after quick ones counts from its beginning. Later trials
+/// are taken to be void and repeated as often as those up to here were.
 std::optional<double> ProgressLine::left_s() const {
   if (planned_ <= done_) return std::nullopt;
   const auto ended = static_cast<double>(ended_);
+  // One more of each, so that voids alone give an estimate, and one early void no wild one.
+  const double repeats =
+      voids_ == 0 ? 1.0 : (ended + 1.0) / static_cast<double>(ended_ - voids_ + 1);
   if (running_ == 0) {
     if (ended_ == 0) return std::nullopt;
-    return ended_s_ / ended * static_cast<double>(planned_ - done_);
+    return ended_s_ / ended * static_cast<double>(planned_ - done_) * repeats;
   }
   const auto running = static_cast<double>(running_);
   const double here_s = seconds_between(trial_began_, now_());
@@ -126,7 +167,7 @@ std::optional<double> ProgressLine::left_s() const {
   }
   const double mean_s = (ended_s_ + whole_s) / (ended + running);
   const std::uint64_t later = planned_ - done_ - std::min(running_, planned_ - done_);
-  return whole_s - here_s + mean_s * static_cast<double>(later);
+  return whole_s - here_s + mean_s * static_cast<double>(later) * repeats;
 }
 
 void ProgressLine::show(bool force) {

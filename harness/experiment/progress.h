@@ -11,6 +11,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "harness/trial/trial.h"
 
@@ -76,7 +77,10 @@ class ProgressLine : public RunObserver {
   Clock::time_point printed_ = now_();
   std::uint64_t done_ = 0;
   std::uint64_t planned_ = 0;
-  std::uint64_t ended_ = 0;    ///< trials that ran here, also void ones
+  std::uint64_t ended_ = 0;  ///< trials that ran here, also void ones
+  std::uint64_t voids_ = 0;  ///< of them
+  std::string void_reason_;  ///< of the newest
+  bool advised_ = false;
   double ended_s_ = 0.0;       ///< what they took together
   std::uint64_t running_ = 0;  ///< trials that run now
   Clock::time_point trial_began_;
@@ -85,6 +89,11 @@ class ProgressLine : public RunObserver {
   Clock::time_point began_ = now_();
   Clock::time_point shown_;
 };
+
+/// What to do where many trials are void, the newest for `reason` (as in the record): one sentence
+/// for people; empty while they are few: up to a third, or less than four.
+[[nodiscard]] std::string void_advice(std::uint64_t voids, std::uint64_t ended,
+                                      std::string_view reason);
 
 /// "7 s", "3 min 05 s", "2 h 10 min".
 [[nodiscard]] std::string duration_text(std::uint64_t seconds);

@@ -130,6 +130,41 @@ TEST(Progress, estimates_during_the_first_trial_and_counts_a_set_as_its_trials) 
   EXPECT_NE(timed.line.line().find("about 30 s left"), std::string::npos) << timed.line.line();
 }
 
+TEST(Progress, tells_of_void_trials_and_lets_the_estimate_grow_with_them) {
+  const Screen screen;
+  TimedLine timed(screen.file());
+  const std::string reason = "other processes used 0.83 CPUs during phase \"run\" (limit 0.25)";
+  timed.line.run_begins("demo", 0, 10);
+  timed.line.trial_begins("null");
+  timed.pass(2);
+  timed.line.trial_ends("null", 1, "ok", "");
+  EXPECT_EQ(timed.line.line().find("void"), std::string::npos);
+  for (int i = 0; i < 4; ++i) {
+    timed.line.trial_begins("null");
+    timed.pass(2);
+    timed.line.trial_ends("null", 1, "void", reason);
+  }
+  // 2 s each for 9 more, of which (5 + 1) / (1 + 1) = 3 runs give one that counts.
+  EXPECT_NE(timed.line.line().find("about 54 s left, 4 void and repeated"), std::string::npos)
+      << timed.line.line();
+  const std::string text = screen.text();
+  const std::size_t advice = text.find("note: 4 of 5 trials were void, because other processes");
+  ASSERT_NE(advice, std::string::npos) << text;
+  EXPECT_EQ(text.find("trials were void", advice + 40), std::string::npos) << "told once: " << text;
+}
+
+TEST(Progress, advises_where_more_than_a_third_of_the_trials_are_void) {
+  const std::string load = "other processes used 0.83 CPUs during phase \"run\" (limit 0.25)";
+  EXPECT_EQ(void_advice(3, 3, load), "");
+  EXPECT_EQ(void_advice(4, 12, load), "");
+  EXPECT_EQ(void_advice(4, 11, load),
+            "4 of 11 trials were void, because other processes use the CPUs: wait until they are "
+            "idle, or raise foreign_cpus_max in the plan (--foreign-cpus-max of assay compare; 0 "
+            "only records it)");
+  EXPECT_NE(void_advice(9, 9, "killed by signal 9").find("the newest: killed by signal 9"),
+            std::string::npos);
+}
+
 TEST(Progress, that_cannot_be_written_is_lost_without_an_error) {
   std::FILE* full = std::fopen("/dev/full", "w");
   ASSERT_NE(full, nullptr);
