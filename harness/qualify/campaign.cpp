@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "harness/ledger/durable_file.h"
+#include "harness/ledger/named_output.h"
 #include "harness/ledger/ledger.h"
 #include "harness/provenance/provenance.h"
 #include "harness/provenance/sha256.h"
@@ -73,7 +74,7 @@ class CampaignState {
     for (const LevelOutcome& outcome : levels_) levels.push_back(to_json(outcome));
     const nlohmann::json json = {
         {"identity", identity_}, {"levels", std::move(levels)}, {"recorded", recorded}};
-    return write_file_durably(path_, json.dump(1) + "\n");
+    return write_named_output(path_, json.dump(1) + "\n");
   }
 
   [[nodiscard]] const std::vector<LevelOutcome>& levels() const { return levels_; }

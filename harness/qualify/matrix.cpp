@@ -9,6 +9,7 @@
 
 #include "adapters/registry.h"
 #include "harness/ledger/durable_file.h"
+#include "harness/ledger/named_output.h"
 
 namespace assay::qualify {
 namespace {
@@ -62,7 +63,7 @@ Status claim_place(const MatrixPlan& plan) {
   std::error_code code;
   if (!fs::exists(path, code)) {
     ASSAY_TRY(make_directories_durably(plan.out));
-    return write_file_durably(path, identity_of(plan).dump(1) + "\n");
+    return write_named_output(path, identity_of(plan).dump(1) + "\n");
   }
   const Result<std::string> text = read_whole_file(path);
   if (!text) return fail(text.error());

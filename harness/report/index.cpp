@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/ledger/durable_file.h"
+#include "harness/ledger/named_output.h"
 #include "harness/report/content.h"
 #include "harness/report/html.h"
 #include "harness/report/page_style.h"
