@@ -23,6 +23,7 @@
 #include "harness/cli/experiment_run.h"
 #include "harness/cli/terminal_width.h"
 #include "harness/cli/text_flags.h"
+#include "harness/cli/text_table.h"
 #include "harness/cli/verb.h"
 #include "harness/doctor/checks.h"
 #include "harness/doctor/settings.h"
@@ -65,38 +66,37 @@ std::string mark_of(const Finding& finding) {
   return finding.state == State::unknown ? "unknown" : "differs";
 }
 
-/// `text` after `indent` blanks, broken at blanks so that no line is wider than the terminal.
-void print_wrapped(std::string_view text, std::size_t indent, std::size_t width) {
-  const std::size_t room = width > indent + 20 ? width - indent : 60;
-  while (!text.empty()) {
-    std::size_t end = text.size();
-    if (end > room) {
-      end = text.rfind(' ', room);
-      if (end == std::string_view::npos || end == 0) end = std::min(text.size(), room);
-    }
-    fmt::print("{:{}}{}\n", "", indent, printable(text.substr(0, end)));
-    text.remove_prefix(
-        std::min(text.size(), end + (end < text.size() && text[end] == ' ' ? 1 : 0)));
-  }
+/// `text` after `indent` blanks, broken at blanks: what explains is read, also in a pipe.
+void print_wrapped(std::string_view text, std::size_t indent) {
+  const std::string blanks(indent, ' ');
+  fmt::print("{}{}\n", blanks, hanging_text(text, indent, indent, terminal_columns()));
 }
 
 void print_findings(const std::vector<Finding>& findings) {
   constexpr std::size_t kIndent = 9;
-  const std::size_t width = std::max<std::size_t>(terminal_columns(), 60);
   for (const Finding& finding : findings) {
-    fmt::print("{}  {}: {}{}{}\n", mark_of(finding), finding.title, printable(finding.found),
-               finding.state == State::fine ? "" : fmt::format("  (wanted: {})", finding.wanted),
-               finding.demanded ? "  [demanded]" : "");
+    const std::string wanted =
+        finding.state == State::fine ? "" : fmt::format("  (wanted: {})", finding.wanted);
+    print_hanging(mark_of(finding) + "  ",
+                  fmt::format("{}: {}{}{}", finding.title, finding.found, wanted,
+                              finding.demanded ? "  [demanded]" : ""),
+                  kIndent);
     if (finding.state != State::differs) continue;
-    print_wrapped(finding.why, kIndent, width);
-    print_wrapped("-> " + finding.how, kIndent, width);
+    print_wrapped(finding.why, kIndent);
+    print_wrapped("-> " + finding.how, kIndent);
   }
   const auto count = [&](State state) {
     return std::ranges::count(findings, state, &Finding::state);
   };
-  fmt::print("\n{} fine, {} not as wanted, {} unknown. ", count(State::fine), count(State::differs),
-             count(State::unknown));
-  fmt::print("Nothing was changed; --apply sets what it can for as long as a command runs.\n");
+  const std::string counts =
+      fmt::format("{} fine, {} not as wanted, {} unknown.", count(State::fine),
+                  count(State::differs), count(State::unknown));
+  fmt::print("\n");
+  print_hanging("",
+                counts +
+                    " Nothing was changed; --apply sets what it can for as long as a command "
+                    "runs.",
+                0);
 }
 
 /// Runs the command to its end, handing on what people send to us; its status as a shell tells it.

@@ -8,11 +8,9 @@
 #include <fmt/ranges.h>
 
 #include "harness/cli/ledger_verb.h"
-#include "harness/cli/terminal_width.h"
 #include "harness/ledger/machines.h"
 #include "harness/ledger/named_output.h"
 #include "harness/report/model.h"
-#include "harness/report/terminal.h"
 
 namespace assay::cli {
 namespace {
@@ -183,52 +181,6 @@ Result<LedgerResult> find_result(const std::string& name, const std::vector<std:
   const auto chosen = choose_result(*results, result, machine);
   if (!chosen) return fail(chosen.error());
   return **chosen;
-}
-
-std::string cut(const std::string& text, std::size_t columns) {
-  std::string shown = printable(text);
-  if (report::display_width(shown) <= columns) return shown;
-  while (!shown.empty() && report::display_width(shown) + 1 > columns) {
-    // A whole character: bytes that continue one begin with 10.
-    while (!shown.empty() && (static_cast<unsigned char>(shown.back()) & 0xC0U) == 0x80U) {
-      shown.pop_back();
-    }
-    if (!shown.empty()) shown.pop_back();
-  }
-  return shown + "…";
-}
-
-void print_table(const std::vector<std::vector<std::string>>& rows) {
-  const bool terminal = wants_colour();
-  std::vector<std::size_t> widths;
-  for (const auto& row : rows) {
-    widths.resize(std::max(widths.size(), row.size()));
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      widths[i] = std::max(widths[i], report::display_width(printable(row[i])));
-    }
-  }
-  // What is too wide for the terminal is taken from the widest columns, but for the first, which
-  // names the row: that is what gets copied.
-  std::size_t total = 2 * (widths.empty() ? 0 : widths.size() - 1);
-  for (const std::size_t width : widths) total += width;
-  while (terminal && widths.size() > 1 && total > terminal_columns()) {
-    auto widest = std::max_element(widths.begin() + 1, widths.end());
-    if (*widest <= 8) break;
-    --*widest;
-    --total;
-  }
-  for (std::size_t r = 0; r < rows.size(); ++r) {
-    std::string line;
-    for (std::size_t i = 0; i < rows[r].size(); ++i) {
-      const std::string cell = terminal ? cut(rows[r][i], widths[i]) : printable(rows[r][i]);
-      line += cell;
-      if (i + 1 < rows[r].size()) {
-        line += std::string(widths[i] - std::min(widths[i], report::display_width(cell)) + 2, ' ');
-      }
-    }
-    line.erase(line.find_last_not_of(' ') + 1);
-    fmt::print("{}\n", terminal && r == 0 ? fmt::format("\033[1m{}\033[0m", line) : line);
-  }
 }
 
 std::string short_time(const std::string& time) {

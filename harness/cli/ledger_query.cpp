@@ -9,6 +9,8 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/cli/ledger_verb.h"
+#include "harness/cli/terminal_width.h"
+#include "harness/cli/text_table.h"
 #include "harness/experiment/google_benchmark_json.h"
 #include "harness/ledger/junit.h"
 #include "harness/ledger/machines.h"
@@ -100,16 +102,9 @@ void list_tables(bool as_json) {
   for (const QueryTable& table : query_tables()) {
     all.push_back({{"table", table.name}, {"what", table.what}, {"columns", table.columns}});
     if (as_json) continue;
-    fmt::print("{}: {}\n", table.name, table.what);
-    std::string line = " ";
-    for (const std::string& column : table.columns) {
-      if (line.size() + column.size() > 96) {
-        fmt::print("{}\n", line);
-        line = " ";
-      }
-      line += " " + column;
-    }
-    fmt::print("{}\n", line);
+    print_hanging(table.name + ": ", table.what, 4);
+    const std::string columns = fmt::format("{}", fmt::join(table.columns, " "));
+    fmt::print("  {}\n", hanging_text(columns, 2, 2, std::min(98U, terminal_columns())));
   }
   if (as_json) fmt::print("{}\n", dumped(all, 2));
 }

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/cli/ledger_verb.h"
+#include "harness/cli/print_json.h"
 #include "harness/cli/terminal_width.h"
 #include "harness/ledger/difference.h"
 #include "harness/ledger/flatten.h"
@@ -15,10 +16,6 @@ namespace assay::cli {
 namespace {
 
 using nlohmann::json;
-
-void print_json(const json& value) {
-  fmt::print("{}\n", value.dump(2, ' ', false, json::error_handler_t::replace));
-}
 
 std::string or_dash(const std::string& text) {
   return text.empty() ? "-" : text;
@@ -70,18 +67,16 @@ std::vector<std::string> table_row(const LedgerResult& one) {
           verdict_counts(one)};
 }
 
-/// Sentences wrapped to the terminal's width; whole in a pipe.
 void print_sentences(const LedgerResult& one) {
-  const std::size_t width = wants_colour() ? terminal_columns() : std::size_t{10'000};
-  for (const std::string& sentence : one.sentences) {
-    fmt::print("  {}\n", cut(sentence, std::max<std::size_t>(width, 20) - 2));
-  }
+  for (const std::string& sentence : one.sentences) print_hanging("  ", sentence, 4);
 }
 
 void print_results(const LedgerResults& all, bool brief) {
-  fmt::print("{}: {} records{}, head {}{}\n", printable(all.path), all.end.records,
-             all.merged_from > 0 ? fmt::format(", merged from {} ledgers", all.merged_from) : "",
-             all.end.head, all.end.torn.empty() ? "" : "; its last line is unfinished");
+  const std::string head = fmt::format(
+      "{}: {} records{}, head {}{}", printable(all.path), all.end.records,
+      all.merged_from > 0 ? fmt::format(", merged from {} ledgers", all.merged_from) : "",
+      all.end.head, all.end.torn.empty() ? "" : "; its last line is unfinished");
+  print_hanging("", head, 2);
   if (all.results.empty()) {
     fmt::print("no results\n");
     return;
@@ -115,7 +110,6 @@ json record_json(const NamedRecord& named) {
 
 void print_record(const NamedRecord& named) {
   const LedgerRecord& record = named.record;
-  const bool terminal = wants_colour();
   fmt::print("{}:{}: {}, {}\n", printable(named.ledger), record.line, printable(record.kind),
              printable(record.time));
   fmt::print("  hash     {}\n  previous {}\n", record.hash, record.previous);
@@ -125,15 +119,9 @@ void print_record(const NamedRecord& named) {
     fmt::print("  schema   {}, shown as {}\n", record.schema, kLedgerSchema);
   }
   fmt::print("\n");
-  const auto leaves = flatten(record.body);
-  std::size_t width = 0;
-  for (const auto& [path, leaf] : leaves) width = std::max(width, path.size());
-  const std::size_t room = terminal
-                               ? std::max<std::size_t>(terminal_columns(), width + 22) - width - 2
-                               : std::size_t{1} << 30;
-  for (const auto& [path, leaf] : leaves) {
-    fmt::print("{:<{}}  {}\n", printable(path), width, cut(leaf_text(leaf), room));
-  }
+  std::vector<std::vector<std::string>> rows;
+  for (const auto& [path, leaf] : flatten(record.body)) rows.push_back({path, leaf_text(leaf)});
+  print_table(rows, Heading::none);
 }
 
 std::string title(const LedgerResult& one) {

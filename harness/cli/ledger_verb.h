@@ -56,13 +56,6 @@ struct NamedRecord {
 [[nodiscard]] Result<LedgerResult> find_result(const std::string& name,
                                                const std::vector<std::string>& ledgers);
 
-/// Columns as wide as their widest cell. A terminal gets a bold first row and lines that fit it; a
-/// pipe gets every cell whole.
-void print_table(const std::vector<std::vector<std::string>>& rows);
-
-/// `text` for a terminal: cut to `columns` with an ellipsis, control characters shown as such.
-[[nodiscard]] std::string cut(const std::string& text, std::size_t columns);
-
 /// "2026-11-30 19:00" of "2026-11-30T19:00:39Z".
 [[nodiscard]] std::string short_time(const std::string& time);
 

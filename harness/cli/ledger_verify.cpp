@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/cli/ledger_verb.h"
+#include "harness/cli/print_json.h"
+#include "harness/cli/terminal_width.h"
 #include "harness/ledger/merge.h"
 #include "harness/ledger/verify.h"
 
@@ -15,10 +17,6 @@ namespace {
 using nlohmann::json;
 
 constexpr std::size_t kMostFindingsShown = 25;
-
-void print_json(const json& value) {
-  fmt::print("{}\n", value.dump(2, ' ', false, json::error_handler_t::replace));
-}
 
 RawCheck raw_check(const std::string& name) {
   if (name == "none") return RawCheck::none;
@@ -90,14 +88,14 @@ json to_json(const std::vector<Verification>& all, const std::vector<std::string
 void print_verification(const Verification& one, const std::string& raw_mode) {
   for (std::size_t i = 0; i < std::min(one.findings.size(), kMostFindingsShown); ++i) {
     const Finding& finding = one.findings[i];
-    fmt::print("{}: {}\n", printable(finding.where), printable(finding.what));
+    print_hanging(printable(finding.where) + ": ", finding.what, 4);
   }
   if (one.findings.size() > kMostFindingsShown) {
     fmt::print("{}: {} more findings; --json lists them all\n", printable(one.path),
                one.findings.size() - kMostFindingsShown);
   }
   for (const Finding& note : one.notes) {
-    fmt::print("{}: note: {}\n", printable(note.where), printable(note.what));
+    print_hanging(printable(note.where) + ": note: ", note.what, 4);
   }
   for (const auto& [head, place] : one.heads) {
     fmt::print("{}:{}: {:.12}... is here{}{}\n", printable(one.path), place.line, head,

@@ -36,6 +36,23 @@ class Registration : public EndToEnd {
   }
 };
 
+TEST_F(Registration, and_plan_are_told_as_json_and_effects_that_mean_nothing_are_refused) {
+  declare("trials = 2\na_a = false\n");
+  const json registered = json::parse(assay("register tiny --json").out);
+  EXPECT_EQ(registered["schema"], 1);
+  EXPECT_TRUE(registered["is_new"].get<bool>());
+  EXPECT_EQ(registered["record"], records()[0]["hash"]);
+  const json plan = json::parse(assay("plan tiny --json").out);
+  EXPECT_EQ(plan["digest"], registered["digest"]);
+  EXPECT_EQ(plan["registration"]["record"], registered["record"]);
+  const json power = json::parse(assay("plan tiny --effect 1.02 --cv-percent 5 --json").out);
+  EXPECT_NEAR(power["effect_percent"].get<double>(), 2.0, 1e-9);
+  EXPECT_NE(power["sentence"].get<std::string>().find("asked for with --effect"),
+            std::string::npos);
+  EXPECT_EQ(assay("plan tiny --effect 0").status, 2);
+  EXPECT_EQ(assay("plan tiny --power --cv-percent 0").status, 2);
+}
+
 TEST_F(Registration, comes_before_the_run_that_does_exactly_what_it_says) {
   declare("trials = 2\na_a = false\n");
   const Finished done = assay("register ledgers/tiny/experiment.toml");

@@ -9,6 +9,7 @@
 
 #include "harness/cli/experiment_run.h"
 #include "harness/cli/ledger_verb.h"
+#include "harness/cli/terminal_width.h"
 #include "harness/experiment/plan_record.h"
 #include "harness/experiment/reproduction.h"
 #include "harness/ledger/difference.h"

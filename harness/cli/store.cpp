@@ -21,6 +21,8 @@
 #include "adapters/conformance/conformance.h"
 #include "adapters/conformance/isolated.h"
 #include "adapters/registry.h"
+#include "harness/cli/print_json.h"
+#include "harness/cli/terminal_width.h"
 #include "harness/cli/verb.h"
 
 namespace assay::cli {
@@ -38,10 +40,6 @@ struct Flags {
   std::uint64_t seed = 1;
   bool as_json = false;
 };
-
-void print_json(const json& value) {
-  fmt::print("{}\n", value.dump(2, ' ', false, json::error_handler_t::replace));
-}
 
 json capabilities_json(const Capabilities& declared) {
   json classes = json::array();
@@ -88,23 +86,6 @@ std::string joined(const std::vector<std::string>& words) {
   return words.empty() ? "-" : fmt::format("{}", fmt::join(words, ", "));
 }
 
-/// Columns as wide as their widest cell; the last one is not padded.
-void print_table(const std::vector<std::vector<std::string>>& rows) {
-  std::vector<std::size_t> widths;
-  for (const auto& row : rows) {
-    widths.resize(std::max(widths.size(), row.size()));
-    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
-  }
-  for (const auto& row : rows) {
-    std::string line;
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      line += i + 1 == row.size() ? row[i] : fmt::format("{:<{}}  ", row[i], widths[i]);
-    }
-    line.erase(line.find_last_not_of(' ') + 1);
-    fmt::print("{}\n", line);
-  }
-}
-
 /// The strongest class that the store claims, or the one that was asked for.
 Result<DurabilityClass> choose_durability(const Capabilities& declared, const std::string& asked) {
   if (!asked.empty()) return parse_durability(asked);
@@ -132,13 +113,18 @@ Result<Settings> parse_settings(const std::vector<std::string>& given) {
 
 Result<ExitStatus> list(const Flags& flags) {
   json stores = json::array();
+  Status missing;
   for (const std::string& name : store_names()) {
     const Result<const Driver*> driver = find_driver(name);
-    if (!driver) return std::unexpected(driver.error());
-    stores.push_back(driver_json(**driver));
+    if (driver) {
+      stores.push_back(driver_json(**driver));
+    } else {  // one store that cannot be loaded takes no other with it
+      missing = fail(driver.error());
+    }
   }
   if (flags.as_json) {
     print_json({{"schema", 1}, {"stores", stores}});
+    ASSAY_TRY(missing);
     return ExitStatus::done;
   }
   std::vector<std::vector<std::string>> rows{
@@ -153,8 +139,9 @@ Result<ExitStatus> list(const Flags& flags) {
   }
   print_table(rows);
   fmt::print(
-      "\nA plug-in is named by its path, ./mystore.so. `assay store show NAME` tells how a "
-      "store is set and why,\n`assay store check NAME` whether it behaves as declared.\n");
+      "\nA plug-in is named by its path, ./mystore.so. `assay store show NAME` tells how\n"
+      "a store is set and why, `assay store check NAME` whether it behaves as declared.\n");
+  ASSAY_TRY(missing);
   return ExitStatus::done;
 }
 
@@ -201,7 +188,8 @@ void print_description(const json& all) {
                {"  cannot", joined(abilities(declared, false))},
                {"  keys", fmt::format("{} to {} bytes", declared.at("min_key_bytes").dump(),
                                       declared.at("max_key_bytes").dump())},
-               {"  values", fmt::format("up to {} bytes", declared.at("max_value_bytes").dump())}});
+               {"  values", fmt::format("up to {} bytes", declared.at("max_value_bytes").dump())}},
+              Heading::none);
   fmt::print("\nsettings for durability class {}:\n", all.at("durability").get<std::string>());
   if (all.at("settings").empty()) fmt::print("  none\n");
   for (const json& setting : all.at("settings")) {
@@ -209,10 +197,11 @@ void print_description(const json& all) {
     const auto usual = setting.at("default").get<std::string>();
     fmt::print("  {} = {}{}\n", setting.at("name").get<std::string>(), value,
                value == usual ? "" : fmt::format("  (changed from {})", usual));
-    fmt::print("      why:     {}\n", setting.at("reason").get<std::string>());
-    fmt::print("      source:  {}\n", setting.at("source").get<std::string>());
+    constexpr std::size_t kIndent = 15;
+    print_hanging("      why:     ", setting.at("reason").get<std::string>(), kIndent);
+    print_hanging("      source:  ", setting.at("source").get<std::string>(), kIndent);
     const auto choices = setting.at("choices").get<std::vector<std::string>>();
-    if (!choices.empty()) fmt::print("      choices: {}\n", fmt::join(choices, ", "));
+    if (!choices.empty()) print_hanging("      choices: ", joined(choices), kIndent);
   }
 }
 

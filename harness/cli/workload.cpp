@@ -9,6 +9,7 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "harness/cli/terminal_width.h"
 #include "harness/cli/verb.h"
 #include "harness/experiment/plan_check.h"
 #include "workloads/stream.h"
@@ -51,6 +52,7 @@ void print_line(const nlohmann::json& json) {
 
 Result<ExitStatus> list(const Arguments& arguments) {
   nlohmann::json all = nlohmann::json::array();
+  std::vector<std::vector<std::string>> rows;
   for (const std::string& name : shipped_workloads()) {
     const Result<Workload> workload = load_workload(name);
     if (!workload) return std::unexpected(workload.error());
@@ -58,10 +60,14 @@ Result<ExitStatus> list(const Arguments& arguments) {
       all.push_back(
           {{"name", name}, {"description", workload->description}, {"source", workload->source}});
     } else {
-      fmt::print("{:<24} {}\n", name, workload->description);
+      rows.push_back({name, workload->description});
     }
   }
-  if (arguments.json) print_line(all);
+  if (arguments.json) {
+    print_line(all);
+  } else {
+    print_table(rows, Heading::none);
+  }
   return ExitStatus::done;
 }
 
