@@ -269,6 +269,19 @@ TEST_F(BadInput, an_output_file_that_cannot_be_written_is_refused_before_the_fir
   EXPECT_FALSE(std::filesystem::exists(directory_ / "runs"));
 }
 
+TEST_F(BadInput, an_index_page_replaces_neither_a_link_nor_a_ledger) {
+  write_file(directory_ / "ledgers/tiny/ledger.jsonl", "");
+  write_file(directory_ / "site/target.html", "old");
+  std::filesystem::create_symlink("target.html", directory_ / "site/index.html");
+  EXPECT_EQ(assay("report --all --out site").status, 0);
+  EXPECT_TRUE(std::filesystem::is_symlink(directory_ / "site/index.html"));
+  EXPECT_NE(read_file(directory_ / "site/target.html"), "old");
+  write_file(directory_ / "other/index.html", "{\"body\":{");
+  const Finished refused = assay("report --all --out other");
+  EXPECT_EQ(refused.status, 2) << refused.err;
+  EXPECT_EQ(read_file(directory_ / "other/index.html"), "{\"body\":{");
+}
+
 TEST_F(BadInput, a_plug_in_that_crashes_while_it_is_loaded_is_told) {
   expect_one_message(
       assay("compare --stores lmdb," ASSAY_CRASH_AT_ENTRY_STORE " --workload durable-put"), 9,
