@@ -41,7 +41,7 @@ TEST_F(Registration, and_plan_are_told_as_json_and_effects_that_mean_nothing_are
   const json registered = json::parse(assay("register tiny --json").out);
   EXPECT_EQ(registered["schema"], 1);
   EXPECT_TRUE(registered["is_new"].get<bool>());
-  EXPECT_EQ(registered["record"], records()[0]["hash"]);
+  EXPECT_EQ(registered["digest"], records()[0]["body"]["digest"]);
   const json plan = json::parse(assay("plan tiny --json").out);
   EXPECT_EQ(plan["digest"], registered["digest"]);
   EXPECT_EQ(plan["registration"]["record"], registered["record"]);
