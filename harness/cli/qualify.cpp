@@ -24,6 +24,8 @@
 #include "harness/experiment/progress.h"
 #include "harness/experiment/stop_signal.h"
 #include "harness/ledger/ledger.h"
+#include "harness/qualify/block/exec_store.h"
+#include "harness/qualify/block/file_system.h"
 #include "harness/qualify/bundle.h"
 #include "harness/qualify/campaign.h"
 #include "harness/qualify/matrix.h"
@@ -37,9 +39,11 @@ namespace qualify = assay::qualify;
 
 struct QualifyOptions {
   std::string store;
+  std::string program;
   std::string durability = "power";
   std::vector<std::string> assignments;
   std::vector<std::string> levels = {"K"};
+  std::vector<std::string> file_systems = {"ext4"};
   std::string budget = "60s";
   std::string shard = "1/1";
   std::uint64_t seed = 1;
@@ -126,8 +130,10 @@ Result<std::vector<qualify::Level>> levels_of(const std::vector<std::string>& na
     const auto level = qualify::parse_level(name);
     if (!level) return fail(level.error());
     if (!qualify::find_level(*level))
-      return fail(Error(ErrorKind::unsupported, fmt::format("level {} is not built yet", name))
-                      .hint("there are K (kill) and F (power loss at file level)"));
+      return fail(
+          Error(ErrorKind::unsupported, fmt::format("level {} is not built yet", name))
+              .hint("there are K (kill), F (power loss at file level) and B (power loss under a "
+                    "file system)"));
     if (std::ranges::find(levels, *level) == levels.end()) levels.push_back(*level);
   }
   return levels;
@@ -138,15 +144,45 @@ std::uint32_t jobs_of(std::uint64_t given) {
   return given == 0 ? std::min(processors, 8U) : static_cast<std::uint32_t>(given);
 }
 
+bool is_program(const std::string& store) {
+  return store.starts_with(qualify::block::kExecPrefix);
+}
+
+Result<const Driver*> driver_of(const std::string& store) {
+  return is_program(store) ? qualify::block::find_block_store(store)
+                           : plan_environment().find_store(store);
+}
+
+/// A program is seen from outside only: by what it acknowledges and what the disk was given.
+Status check_program(const QualifyOptions& options) {
+  if (options.program.empty()) return {};
+  if (options.levels == std::vector<std::string>{"B"}) return {};
+  return fail(Error(ErrorKind::bad_input, "--exec goes with level B only").hint("add --level B"));
+}
+
+Status check_file_systems(const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    const auto known = qualify::block::find_file_system(name);
+    if (!known) return fail(known.error());
+  }
+  return {};
+}
+
 Result<qualify::CampaignPlan> plan_of(const QualifyOptions& options) {
   qualify::CampaignPlan plan;
-  if (options.store.empty())
+  const std::string store = options.program.empty()
+                                ? options.store
+                                : std::string(qualify::block::kExecPrefix) + options.program;
+  if (store.empty())
     return fail(Error(ErrorKind::bad_input, "--store is missing")
                     .hint("`assay store list` shows the stores"));
-  const auto driver = plan_environment().find_store(options.store);
+  ASSAY_TRY(check_program(options));
+  ASSAY_TRY(check_file_systems(options.file_systems));
+  plan.file_systems = options.file_systems;
+  const auto driver = driver_of(store);
   if (!driver) return fail(driver.error());
-  const bool plug_in = options.store.find('/') != std::string::npos;
-  plan.store = plug_in ? fs::absolute(options.store).string() : options.store;
+  const bool plug_in = !is_program(store) && store.find('/') != std::string::npos;
+  plan.store = plug_in ? fs::absolute(store).string() : store;
   if (!(*driver)->capabilities().retains_data)
     return fail(ErrorKind::unsupported,
                 fmt::format("{} keeps nothing: there is nothing to qualify", options.store));
@@ -385,7 +421,7 @@ Result<ExitStatus> run_matrix(const QualifyOptions& options, const MatrixOptions
 Result<ExitStatus> replay(const std::string& path, const std::string& root) {
   const auto bundle = qualify::read_bundle(path);
   if (!bundle) return fail(bundle.error());
-  const auto driver = plan_environment().find_store(bundle->store);
+  const auto driver = driver_of(bundle->store);
   if (!driver) return fail(driver.error());
   const auto now = replay_bundle(path, *bundle, **driver, root.empty() ? default_root() : root);
   if (!now) return fail(now.error());
@@ -406,7 +442,8 @@ constexpr const char* kStatuses =
 void add_levels_flag(CLI::App& verb, QualifyOptions& options) {
   add_list_flag(verb, "--level,--levels", options.levels,
                 "K (SIGKILL), F (power loss at file level: recorded calls that may be lost are "
-                "lost), separated by commas when several")
+                "lost), B (power loss under a file system on a disk of ours: writes that were not "
+                "flushed are lost; needs root), separated by commas when several")
       ->capture_default_str();
 }
 
@@ -474,6 +511,11 @@ void add_qualify(CLI::App& app, Invocation& invocation) {
       "qualify", "Does a store keep what it acknowledged? Crashes it and looks at what is left");
   verb->add_option("--store", options->store,
                    "a store of `assay store list` or the path of a plug-in");
+  verb->add_option(
+          "--exec", options->program,
+          "instead of --store: a program that is driven over a pipe, at level B (protocol: "
+          "harness/qualify/block/README.md)")
+      ->excludes("--store");
   verb->add_option("--durability", options->durability,
                    "class to open it for: volatile, process, power-prefix, power-last or power")
       ->capture_default_str();
@@ -484,6 +526,10 @@ void add_qualify(CLI::App& app, Invocation& invocation) {
                    "of each level: a time (60s, 5m) or a number of cases (1000 kills or states)")
       ->capture_default_str();
   verb->add_option("--shard", options->shard, "I/N: this part of N of the same campaign")
+      ->capture_default_str();
+  add_list_flag(*verb, "--file-system,--file-systems", options->file_systems,
+                "of level B: ext4, xfs, btrfs, separated by commas when several; they share the "
+                "budget")
       ->capture_default_str();
   add_running_flags(*verb, *options);
   verb->add_option("--out", options->out,
