@@ -101,9 +101,9 @@ Result<std::unique_ptr<const Driver>> load(const std::string& path, const std::s
 Result<const Driver*> load_plugin(const std::string& path) {
   static std::mutex mutex;
   static auto& loaded = *new std::map<std::string, std::unique_ptr<const Driver>>;
-  const std::lock_guard lock(mutex);
   const Result<std::string> absolute = resolve_file(path);
   if (!absolute) return std::unexpected(absolute.error());
+  const std::lock_guard lock(mutex);
   if (const auto known = loaded.find(*absolute); known != loaded.end()) return known->second.get();
   install_crash_notes();
   Result<std::unique_ptr<const Driver>> driver = load(path, *absolute);

@@ -23,7 +23,7 @@ constexpr int exit_not_there = 1;
 constexpr int exit_usage = 2;
 constexpr int exit_error = 3;
 
-constexpr std::string_view usage_text =
+constexpr const char* usage_text =
     "usage: lode VERB DIRECTORY [ARGUMENT...]\n"
     "  stat DIR                 counters and what opening found (read-only)\n"
     "  get DIR KEY              print a value\n"
@@ -53,8 +53,7 @@ constexpr std::string_view usage_text =
     "same way. Stores of u64 keys: add --u64 behind the verb; keys are decimal numbers.\n";
 
 int wrong_usage(std::string_view what) {
-  std::fprintf(stderr, "lode: %.*s\n%s", static_cast<int>(what.size()), what.data(),
-               usage_text.data());
+  std::fprintf(stderr, "lode: %.*s\n%s", static_cast<int>(what.size()), what.data(), usage_text);
   return exit_usage;
 }
 

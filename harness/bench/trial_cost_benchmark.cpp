@@ -23,8 +23,6 @@
 namespace assay {
 namespace {
 
-namespace fs = std::filesystem;
-
 /// Runs a program to its end, with its output thrown away.
 void run_program(benchmark::State& state, const char* program, const char* argument) {
   for (auto _ : state) {

@@ -89,7 +89,7 @@ std::string claim_text(const Plan& plan, const json& comparison, const Shown& s)
   return fmt::format("{}{} is within {:g}x of its accepted baseline {}{}", s.first, what,
                      comparison["corridor"].get<double>(),
                      comparison["baseline"]["result"].get<std::string>(),
-                     comparison["relative_to"] == ""
+                     comparison["relative_to"].get<std::string>().empty()
                          ? ""
                          : ", as a share of " + comparison["relative_to"].get<std::string>());
 }

@@ -63,7 +63,8 @@ void add_hypotheses(const json& canonical, json& declaration) {
     const std::string kind = one.at("kind").get<std::string>();
     if (kind == "regression") {
       made["corridor"] = one.at("corridor");
-      if (one.at("relative_to") != "") made["relative_to"] = one.at("relative_to");
+      if (!one.at("relative_to").get<std::string>().empty())
+        made["relative_to"] = one.at("relative_to");
     } else {
       made["b"] = one.at("b");
     }

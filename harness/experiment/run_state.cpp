@@ -78,11 +78,12 @@ std::optional<std::uint64_t> RunState::sound_attempt(std::uint64_t round,
       sound[trial.attempt].insert(trial.arm);
     }
   }
-  for (const auto& [attempt, arms] : sound) {
+  for (const auto& entry : sound) {
+    const std::set<std::string>& arms = entry.second;
     const bool whole = std::all_of(plan_->arms.begin(), plan_->arms.end(), [&](const Arm& arm) {
       return arm.cell != cell || arms.contains(arm.name) || disqualified_.contains(arm.name);
     });
-    if (whole) return attempt;
+    if (whole) return entry.first;
   }
   return std::nullopt;
 }

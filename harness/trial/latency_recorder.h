@@ -29,9 +29,10 @@ class LatencyRecorder {
   static constexpr std::uint64_t kSlotNs = 1'000'000'000;
   /// Rates are kept ten times as fine, for the test of a trend.
   static constexpr std::uint64_t kRateNs = kSlotNs / 10;
-  /// Intervals of kRateNs that are kept apart (three days; what comes later counts into the last),
-  /// so that a clock that leaps ahead does not ask for all the memory there is.
-  static constexpr std::size_t kRatesMax = 10 * 3 * 86'400;
+  /// Intervals of kRateNs that are kept apart (three days of tenths of a second; what comes later
+  /// counts into the last), so that a clock that leaps ahead does not ask for all the memory there
+  /// is.
+  static constexpr std::size_t kRatesMax = 2'592'000;
 
   /// `mix`: the role's weights; memory for its classes is taken, and touched, here. `timed_batch`:
   /// operations a sample.
