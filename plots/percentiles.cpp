@@ -20,8 +20,40 @@ struct Curve {
   const Percentiles* percentiles;
 };
 
+double slowest_ns(const Curve& curve) {
+  double slowest = 0.0;
+  for (const Percentiles::Point& point : curve.percentiles->points) {
+    slowest = std::max(slowest, point.latency_ns);
+  }
+  return slowest;
+}
+
+/// Takes out references that lie a decade below every arm, as a store that does nothing does beside
+/// durable commits: the axis would be spent on the gap. Returns the words that say so.
+std::string leave_out_far_below(const FigureSet& set, std::vector<Curve>& curves) {
+  double fastest = 0.0;
+  for (const Curve& curve : curves) {
+    if (set.arms[curve.arm].reference) continue;
+    for (const Percentiles::Point& point : curve.percentiles->points) {
+      if (point.latency_ns > 0 && (fastest == 0.0 || point.latency_ns < fastest)) {
+        fastest = point.latency_ns;
+      }
+    }
+  }
+  std::string words;
+  std::erase_if(curves, [&](const Curve& curve) {
+    const double slowest = slowest_ns(curve);
+    if (!set.arms[curve.arm].reference || slowest * 10 >= fastest) return false;
+    words +=
+        fmt::format(" {} lies below: at most {}.", set.arms[curve.arm].name, short_time(slowest));
+    return true;
+  });
+  return words;
+}
+
 Attempt percentile_figure(const FigureSet& set, const std::string& operation,
-                          const std::vector<Curve>& curves) {
+                          std::vector<Curve> curves) {
+  const std::string left_out = leave_out_far_below(set, curves);
   double longest = 10.0;
   double low = 0.0;
   double high = 0.0;
@@ -40,8 +72,9 @@ Attempt percentile_figure(const FigureSet& set, const std::string& operation,
   const std::vector<Look> looks = looks_of(set.arms);
   const std::string name = "latency-" + file_name(operation);
   Sheet sheet{name, "latency of " + operation, "", ""};
-  sheet.body = frame(set.stamp, fmt::format("{}: latency of {}", set.stamp.workload, operation),
-                     "Every operation of every trial, timed phases. Lower and flatter is better.");
+  sheet.body = frame(
+      set.stamp, fmt::format("{}: latency of {}", set.stamp.workload, operation),
+      "Every operation of every trial, timed phases. Lower and flatter is better." + left_out);
   sheet.body += axis_commands("x", across) + axis_commands("y", decade_axis(low, high, short_time));
   sheet.body +=
       "set xlabel 'share of operations that are no slower' textcolor rgb '#222222'\n"

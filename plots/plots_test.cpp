@@ -82,6 +82,23 @@ TEST_F(Figures, name_record_status_and_n) {
   EXPECT_NE(svg.find("power (declared)"), std::string::npos);
 }
 
+TEST_F(Figures, of_latencies_leave_out_a_reference_far_below_every_arm_and_say_so) {
+  FigureSet set = two_arms();
+  set.arms[0].latencies = {{"update", {{0.5, 200e3}, {0.99, 900e3}}}};
+  set.arms[1].latencies = {{"update", {{0.5, 20}, {0.99, 1'500}}}};
+  ASSERT_TRUE(draw_figures(set, directory_.string()));
+  std::string data = bytes_of(directory_ / "latency-update.dat");
+  EXPECT_NE(data.find("'sqlite'"), std::string::npos);
+  EXPECT_EQ(data.find("'null'"), std::string::npos) << "the axis would be spent on the gap";
+  EXPECT_NE(bytes_of(directory_ / "latency-update.svg").find("null lies below: at most 1.5"),
+            std::string::npos);
+
+  set.arms[0].latencies = {{"update", {{0.5, 200}, {0.99, 900e3}}}};
+  ASSERT_TRUE(draw_figures(set, directory_.string()));
+  data = bytes_of(directory_ / "latency-update.dat");
+  EXPECT_NE(data.find("'null'"), std::string::npos) << "they overlap: both are shown";
+}
+
 TEST_F(Figures, draw_arms_that_all_have_nothing_of_a_figure) {
   FigureSet set = two_arms();
   for (Arm& arm : set.arms) arm.barriers_per_operation = 0;  // reads, or a class without syncs

@@ -62,6 +62,9 @@ details{border:1px solid var(--line);border-radius:8px;margin:.7rem 0;padding:0 
 summary{cursor:pointer;padding:.6rem 0;font-weight:600}
 details[open]{padding-bottom:.8rem}
 code{overflow-wrap:anywhere}
+@media (max-width:700px){.scroll::before{content:"scrolls sideways \2192";position:sticky;left:0;
+display:inline-block;padding:.15rem .55rem;font-size:.72rem;color:var(--faint)}
+figure .scroll::before{color:#59636e}}
 @media (max-width:600px){td{padding:.35rem .5rem}td.name+td{white-space:normal}
 h1{font-size:1.4rem}.headline{font-size:1.1rem}
 .pairs td:first-child{white-space:normal}.pairs td{padding:.35rem .45rem}
