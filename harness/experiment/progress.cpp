@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -136,7 +137,7 @@ std::string ProgressLine::line() const {
   const double elapsed_s = seconds_between(began_, now_());
   text += fmt::format(", {} elapsed", duration_text(static_cast<std::uint64_t>(elapsed_s)));
   if (const auto left = left_s()) {
-    text += fmt::format(", about {} left", duration_text(static_cast<std::uint64_t>(*left + 0.5)));
+    text += fmt::format(", about {} left", duration_text(static_cast<std::uint64_t>(std::llround(*left))));
   }
   if (voids_ > 0) text += fmt::format(", {} void and repeated", voids_);
   return text;

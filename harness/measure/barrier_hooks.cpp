@@ -215,6 +215,7 @@ int openat64(int directory, const char* path, int flags, ...) {
 }
 
 // What fortified callers are compiled to when the flags are no constant.
+// NOLINTBEGIN(bugprone-reserved-identifier): these are libc's names
 int __open_2(const char* path, int flags) {
   return open_at(AT_FDCWD, path, flags, 0);
 }
@@ -227,6 +228,7 @@ int __openat_2(int directory, const char* path, int flags) {
 int __openat64_2(int directory, const char* path, int flags) {
   return open_at(directory, path, flags, 0);
 }
+// NOLINTEND(bugprone-reserved-identifier)
 
 int creat(const char* path, mode_t mode) {
   return open_at(AT_FDCWD, path, O_CREAT | O_WRONLY | O_TRUNC, mode);

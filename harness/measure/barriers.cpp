@@ -6,6 +6,7 @@
 #include "harness/measure/barrier_table.h"
 
 // Weak: null in programs that do not link the hooks.
+// NOLINTNEXTLINE(readability-redundant-declaration): the header's has no weakness
 extern "C" __attribute__((weak)) const assay::BarrierTable* assay_barrier_table();
 
 namespace assay {

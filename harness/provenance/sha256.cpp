@@ -52,8 +52,8 @@ Result<std::string> sha256_file(const std::string& path) {
   if (!file) return fail(system_error("cannot read the file for its digest", errno).at(path));
   Sha256 hash;
   std::vector<char> piece(std::size_t{1} << 18);
-  while (const std::size_t size = std::fread(piece.data(), 1, piece.size(), file.get())) {
-    hash.add(piece.data(), size);
+  while (std::feof(file.get()) == 0 && std::ferror(file.get()) == 0) {
+    hash.add(piece.data(), std::fread(piece.data(), 1, piece.size(), file.get()));
   }
   if (std::ferror(file.get()) != 0) {
     return fail(system_error("cannot read the file for its digest", errno).at(path));

@@ -66,7 +66,7 @@ Result<Budget> parse_budget(std::string_view text) {
   std::string_view count = text;
   if (count.ends_with(" cases")) count.remove_suffix(6);
   if (const auto cases = positive(count); cases && *cases <= kMost) {
-    budget.cases = *cases;
+    budget.cases = cases;
     return budget;
   }
   for (const auto& [unit, factor] : kUnits) {
