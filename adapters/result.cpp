@@ -53,6 +53,27 @@ Error system_error(std::string what, int code) {
   return {ErrorKind::environment, std::move(what) + ": " + std::generic_category().message(code)};
 }
 
+namespace {
+
+/// Bytes of the well-formed UTF-8 sequence at `at` (RFC 3629: no surrogates, no longer form than is
+/// needed, nothing above U+10FFFF); 0 when there is none.
+std::size_t sequence_length(std::string_view text, std::size_t at) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[at + i]); };
+  const unsigned first = byte(0);
+  if (first < 0x80) return 1;
+  const std::size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
+  if (first < 0xc2 || first > 0xf4 || at + length > text.size()) return 0;
+  for (std::size_t i = 1; i < length; ++i) {
+    if ((byte(i) & 0xc0U) != 0x80) return 0;
+  }
+  const unsigned second = byte(1);
+  const bool wrong = (first == 0xe0 && second < 0xa0) || (first == 0xed && second > 0x9f) ||
+                     (first == 0xf0 && second < 0x90) || (first == 0xf4 && second > 0x8f);
+  return wrong ? 0 : length;
+}
+
+}  // namespace
+
 std::string printable(std::string_view text) {
   constexpr std::string_view kDigits = "0123456789abcdef";
   std::string out;
@@ -60,7 +81,8 @@ std::string printable(std::string_view text) {
   for (std::size_t i = 0; i < text.size(); ++i) {
     const auto byte = static_cast<unsigned char>(text[i]);
     const auto next = i + 1 < text.size() ? static_cast<unsigned char>(text[i + 1]) : 0U;
-    if (byte < 0x20 || byte == 0x7f) {
+    const std::size_t length = sequence_length(text, i);
+    if (byte < 0x20 || byte == 0x7f || length == 0) {
       out += "\\x";
     } else if (byte == 0xc2 && next >= 0x80 && next < 0xa0) {  // U+0080 to U+009F, as UTF-8
       out += "\\u00";
@@ -69,7 +91,8 @@ std::string printable(std::string_view text) {
       ++i;
       continue;
     } else {
-      out += text[i];
+      out += text.substr(i, length);
+      i += length - 1;
       continue;
     }
     out += kDigits[byte >> 4];

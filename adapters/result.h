@@ -70,8 +70,8 @@ using Status = Result<void>;
 /// An error of kind `environment` that ends in the text of errno value `code`.
 [[nodiscard]] Error system_error(std::string what, int code);
 
-/// `text` with every control character as \\x1b or \\u009b: what a user, a file or a store gave
-/// must not drive the terminal that it is shown on.
+/// `text` with control characters and what is no UTF-8 as \\x1b or \\u009b: what a user, a file or
+/// a store gave must neither drive the terminal that it is shown on nor break JSON.
 [[nodiscard]] std::string printable(std::string_view text);
 
 /// The nearest of `valid` to `given` (edit distance), for "did you mean ...?". Empty if none is.

@@ -12,17 +12,15 @@ namespace fs = std::filesystem;
 
 constexpr const char* kFileName = "assay_rocksdb.so";
 
-/// Beside the program where there is one, so that a copied pair of files works; else where the
-/// build put it, for the programs of tests. A run path would not do: sanitizers stand before
-/// dlopen, and the run path of the caller is lost.
+/// Beside the program; for programs in the folders of the build (tests), where the build put it. A
+/// program that was copied away must bring its own: the build's may be of another day. A run path
+/// would not do: sanitizers stand before dlopen, and the run path of the caller is lost.
 std::string module_path() {
   std::error_code error;
   const fs::path program = fs::read_symlink("/proc/self/exe", error);
-  if (!error) {
-    const fs::path beside = program.parent_path() / kFileName;
-    if (fs::exists(beside, error)) return beside.string();
-  }
-  return std::string(ASSAY_MODULE_FOLDER "/") + kFileName;
+  const bool of_the_build = program.string().starts_with(ASSAY_MODULE_FOLDER "/");
+  const fs::path folder = of_the_build ? fs::path(ASSAY_MODULE_FOLDER) : program.parent_path();
+  return (folder / kFileName).string();
 }
 
 Result<const Driver*> load() {

@@ -80,5 +80,18 @@ TEST(DirectoryFootprint, counts_regular_files_below_a_directory) {
   EXPECT_EQ(missing.error().kind(), ErrorKind::environment);
 }
 
+TEST(Printable, escapes_control_characters_and_what_is_no_utf_8) {
+  EXPECT_EQ(printable("plain st\xc3\xb6re \xf0\x9f\x98\x80"),
+            "plain st\xc3\xb6re \xf0\x9f\x98\x80");
+  EXPECT_EQ(printable("a\x1b[31m\n\x7f"), "a\\x1b[31m\\x0a\\x7f");
+  EXPECT_EQ(printable("\xc2\x9b"), "\\u009b");
+  // Alone, cut short, longer than needed, a surrogate, above the last code point.
+  EXPECT_EQ(printable("1\xff"), "1\\xff");
+  EXPECT_EQ(printable("\xc3"), "\\xc3");
+  EXPECT_EQ(printable("\xc0\xaf"), "\\xc0\\xaf");
+  EXPECT_EQ(printable("\xed\xa0\x80"), "\\xed\\xa0\\x80");
+  EXPECT_EQ(printable("\xf4\x90\x80\x80"), "\\xf4\\x90\\x80\\x80");
+}
+
 }  // namespace
 }  // namespace assay

@@ -42,8 +42,9 @@ std::string_view view(assay_bytes given) {
                          : std::string_view(static_cast<const char*>(given.data), given.size);
 }
 
+/// What a plug-in says goes into records and onto terminals, whatever its bytes are.
 std::string text_of(const char* text) {
-  return text == nullptr ? std::string() : text;
+  return text == nullptr ? std::string() : printable(text);
 }
 
 /// The error buffer of one object, and how a status becomes a Status.
@@ -60,6 +61,7 @@ class ErrorBuffer {
     error_.message[sizeof(error_.message) - 1] = '\0';
     std::string message = error_.message;
     std::ranges::replace(message, '\n', ' ');
+    message = printable(message);
     if (message.empty()) message = fmt::format("failed with status {} and no message", status);
     if (error_.system_errno != 0) {
       message += fmt::format(": {}", std::strerror(error_.system_errno));
@@ -95,7 +97,7 @@ Status call(const Plugin& plugin, const char* name, ErrorBuffer& buffer, Functio
     return fail(buffer.error(plugin, name, status));
   } catch (const std::exception& thrown) {
     return fail(ErrorKind::store, fmt::format("store {}: {} let a C++ exception out: {}",
-                                              plugin.name, name, thrown.what()));
+                                              plugin.name, name, printable(thrown.what())));
   } catch (...) {
     return fail(ErrorKind::store,
                 fmt::format("store {}: {} let a C++ exception out", plugin.name, name));
@@ -332,7 +334,7 @@ class PluginDriver final : public Driver {
                           .choices = {}};
           for (const char* const* choice = given->choices; choice != nullptr && *choice != nullptr;
                ++choice) {
-            setting.choices.emplace_back(*choice);
+            setting.choices.push_back(text_of(*choice));
           }
           static_cast<std::vector<Setting>*>(context)->push_back(std::move(setting));
         },
@@ -422,6 +424,36 @@ const char* missing_function(const assay_plugin& table) {
   return nullptr;
 }
 
+/// The first text of its settings that a terminal and JSON cannot take, or nothing. What is shown
+/// instead would not be what the plug-in knows when it comes back as a setting.
+std::string unusable_setting(const assay_plugin& table) {
+  std::string found;
+  const CallMark mark(table.name, "settings");
+  for (const DurabilityClass durability : kClasses) {
+    table.settings(
+        static_cast<std::uint32_t>(durability),
+        [](void* context, const assay_setting* given) {
+          const auto look_at = [&](const char* text) {
+            if (text != nullptr && printable(text) != text)
+              *static_cast<std::string*>(context) = printable(text);
+          };
+          look_at(given->name);
+          look_at(given->value);
+          for (const char* const* choice = given->choices; choice != nullptr && *choice != nullptr;
+               ++choice) {
+            look_at(*choice);
+          }
+        },
+        &found);
+  }
+  return found;
+}
+
+bool has_version(const assay_plugin& table) {
+  const CallMark mark(table.name, "version");
+  return table.version() != nullptr;
+}
+
 }  // namespace
 
 Result<assay_plugin> check_table(const assay_plugin& given, const std::string& path) {
@@ -441,13 +473,23 @@ Result<assay_plugin> check_table(const assay_plugin& given, const std::string& p
   std::memcpy(&table, &given, std::min<std::size_t>(given.struct_size, sizeof(table)));
   if (!valid_name(table.name)) {
     const std::string shown =
-        table.name == nullptr ? "NULL" : fmt::format("\"{:.40}\"", table.name);
+        table.name == nullptr
+            ? "NULL"
+            : fmt::format("\"{}\"", printable({table.name, ::strnlen(table.name, 40)}));
     return refuse(fmt::format("the plug-in's name {} is not usable", shown),
                   "use a-z, 0-9, '-' and '_', starting with a letter, at most 32 characters");
   }
   if (const char* missing = missing_function(table); missing != nullptr) {
     return refuse(fmt::format("plug-in {} lacks the function {}", table.name, missing),
                   "adapters/plugin.h says which functions are required");
+  }
+  if (!has_version(table)) {
+    return refuse(fmt::format("version() of plug-in {} returned NULL", table.name),
+                  "every result is recorded with the version that gave it: return a text");
+  }
+  if (const std::string text = unusable_setting(table); !text.empty()) {
+    return refuse(fmt::format("a setting of plug-in {} is not printable: \"{}\"", table.name, text),
+                  "names, values and choices are UTF-8 without control characters");
   }
   return table;
 }

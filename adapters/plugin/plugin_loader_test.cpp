@@ -85,6 +85,27 @@ TEST(PluginLoader, refuses_a_name_that_cannot_stand_in_a_table) {
   EXPECT_EQ(refusal(plugin("bad_name")), "the plug-in's name \"My Store!\" is not usable");
 }
 
+TEST(PluginLoader, refuses_a_version_that_is_no_text) {
+  EXPECT_EQ(refusal(plugin("null_version")), "version() of plug-in plain returned NULL");
+}
+
+TEST(PluginLoader, refuses_texts_that_no_record_can_hold) {
+  EXPECT_EQ(refusal(plugin("no_utf8_name")), "the plug-in's name \"st\\xf6re\" is not usable");
+  EXPECT_EQ(refusal(plugin("no_utf8_setting")),
+            "a setting of plug-in plain is not printable: \"\\xfffast\"");
+}
+
+TEST(PluginDriver, shows_bytes_that_are_no_utf8_in_hexadecimal) {
+  const Result<const Driver*> driver = load_plugin(plugin("no_utf8_text"));
+  ASSERT_TRUE(driver) << driver.error().message();
+  EXPECT_EQ((*driver)->version(), "1.0 \\xe9t\\xe9\\x1b[31m");
+  OpenOptions options;
+  options.durability = DurabilityClass::process;
+  const auto store = (*driver)->open(options);
+  ASSERT_FALSE(store);
+  EXPECT_EQ(store.error().what(), "store plain: open: cannot \\xe9tablir");
+}
+
 TEST(PluginLoader, loads_a_plugin_once_whatever_its_path) {
   const TemporaryDirectory directory;
   const std::string link = directory.path() + "/link.so";

@@ -13,7 +13,35 @@ struct Plain {
   void order(std::vector<toy::Entry>&) {}
 };
 
-enum Broken { wrong_abi, null_function, null_entry, bad_name, undeclared_scan, crash_at_entry };
+enum Broken {
+  wrong_abi,
+  null_function,
+  null_entry,
+  bad_name,
+  undeclared_scan,
+  crash_at_entry,
+  null_version,
+  no_utf8_name,
+  no_utf8_setting,
+  no_utf8_text,
+};
+
+void no_utf8_settings(std::uint32_t, assay_setting_sink sink, void* context) {
+  const assay_setting setting{sizeof(setting),
+                              0,
+                              "mode",
+                              "\xff"
+                              "fast",
+                              "",
+                              "",
+                              nullptr};
+  sink(context, &setting);
+}
+
+int no_utf8_error(const assay_open_options*, assay_store**, assay_error* error) {
+  std::snprintf(error->message, sizeof(error->message), "cannot \xe9tablir");
+  return ASSAY_FAILED;
+}
 
 }  // namespace
 
@@ -36,6 +64,19 @@ const assay_plugin* assay_plugin_entry(std::uint32_t) {
       break;  // while `ordered` is declared
     case crash_at_entry:
       std::abort();
+    case null_version:
+      table.version = [] { return static_cast<const char*>(nullptr); };
+      break;
+    case no_utf8_name:
+      table.name = "st\xf6re";
+      break;
+    case no_utf8_setting:
+      table.settings = no_utf8_settings;
+      break;
+    case no_utf8_text:  // it loads
+      table.version = [] { return "1.0 \xe9t\xe9\x1b[31m"; };
+      table.open = no_utf8_error;
+      break;
   }
   return &table;
 }
