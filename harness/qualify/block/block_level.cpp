@@ -41,6 +41,10 @@ class BlockLevel {
     lanes_plan_.fault = fault;
     next_ = outcome_.resume.value("next", std::uint64_t{0});
     elapsed_before_s_ = outcome_.elapsed_s;
+    // What it says was of the state in which the level was stopped.
+    if (outcome_.failures == 0) outcome_.reason.clear();
+    if (outcome_.coverage.contains("states_that_the_disk_cannot_have"))
+      disk_error_ = "seen before the campaign was stopped";
   }
 
   Result<LevelOutcome> run() {
@@ -59,7 +63,8 @@ class BlockLevel {
     Result<TrialDirectory> home = TrialDirectory::make(plan_.root);
     if (!home) return fail(home.error());
     std::vector<Lane> lanes;
-    for (std::uint32_t job = 0; job < std::max(1U, plan_.jobs); ++job) {
+    const std::uint32_t jobs = lanes_plan_.system.one_at_a_time ? 1 : std::max(1U, plan_.jobs);
+    for (std::uint32_t job = 0; job < jobs; ++job) {
       Result<Lane> lane =
           Lane::start(lanes_plan_, *disk, fmt::format("{}/lane-{}", home->path(), job));
       if (!lane) return fail(lane.error());

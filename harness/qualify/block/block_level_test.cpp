@@ -2,9 +2,21 @@
 // are skipped and say why.
 #include "harness/qualify/block/block_level.h"
 
+#include <fcntl.h>
+#include <linux/loop.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <functional>
+#include <sstream>
+#include <thread>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -107,6 +119,189 @@ TEST_F(BlockLevelTest, a_disk_that_loses_what_was_flushed_is_the_harness_error_a
   EXPECT_FALSE(outcome.proven);
   EXPECT_NE(outcome.reason.find("flushed"), std::string::npos) << outcome.reason;
 }
+
+TEST_F(BlockLevelTest, a_program_in_another_language_passes_with_its_fsync_and_fails_without) {
+  CampaignPlan plan = plan_of(fmt::format("exec:python3 -SE {}", ASSAY_EXAMPLE_STORE), {}, 4);
+  plan.failures_max = 1;
+  const LevelOutcome safe = run(plan);
+  EXPECT_EQ(safe.failures, 0U) << safe.reason;
+  EXPECT_EQ(safe.observed, Loss::intact);
+  EXPECT_GE(safe.cases, 4U);
+  plan.store += " --no-fsync";
+  const LevelOutcome unsafe = run(plan);
+  EXPECT_EQ(unsafe.verdict, Verdict::fail);
+  EXPECT_FALSE(unsafe.bundles.empty());
+}
+
+TEST_F(BlockLevelTest, a_stopped_level_goes_on_with_the_next_history) {
+  const CampaignPlan plan = plan_of("sqlite", {}, 40);
+  class StopSoon final : public CampaignObserver {
+   public:
+    void progress(double fraction, const std::string& /*sentence*/) override {
+      if (fraction > 0.3) stop = true;
+    }
+    std::atomic<bool> stop{false};
+  } observer;
+  const auto stopped = run_block_level(plan, {}, observer.stop, observer);
+  ASSERT_TRUE(stopped) << stopped.error().message();
+  ASSERT_EQ(stopped->size(), 1U);
+  ASSERT_FALSE(stopped->front().finished);
+  EXPECT_LT(stopped->front().cases, 40U);
+  Silent silent;
+  const auto resumed = run_block_level(plan, *stopped, stop_, silent);
+  ASSERT_TRUE(resumed) << resumed.error().message();
+  EXPECT_TRUE(resumed->front().finished);
+  EXPECT_GE(resumed->front().cases, 40U);
+  EXPECT_GT(resumed->front().coverage.value("histories", 0),
+            stopped->front().coverage.value("histories", 0));
+}
+
+/// The process whose child leads the group of `pid`; 0 where there is none.
+int starter_of(int pid) {
+  std::ifstream file(fmt::format("/proc/{}/stat", ::getpgid(pid)));
+  std::string text;
+  std::getline(file, text);
+  const std::size_t name_end = text.rfind(')');
+  if (name_end == std::string::npos) return 0;
+  std::istringstream fields(text.substr(name_end + 1));
+  std::string state;
+  int parent = 0;
+  fields >> state >> parent;
+  return parent;
+}
+
+bool comes_true_within_10_s(const std::function<bool()>& what) {
+  for (int attempt = 0; attempt < 500; ++attempt) {
+    if (what()) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  return false;
+}
+
+TEST_F(BlockLevelTest, nothing_is_left_after_it_was_killed_but_a_directory_that_the_next_removes) {
+  const CampaignPlan plan = plan_of("sqlite", {}, 1'000'000);
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    Silent silent;
+    static_cast<void>(run_block_level(plan, {}, stop_, silent));
+    ::_exit(0);
+  }
+  std::vector<int> owners;
+  const auto both_lanes_are_there = [&] {
+    owners.clear();
+    for (const MarkedLoop& loop : marked_loops())
+      if (starter_of(loop.owner) == child) owners.push_back(loop.owner);
+    return owners.size() == plan.jobs;
+  };
+  const bool began = comes_true_within_10_s(both_lanes_are_there);
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));  // somewhere in its work
+  ::kill(child, SIGKILL);
+  ASSERT_EQ(::waitpid(child, nullptr, 0), child);
+  ASSERT_TRUE(began);
+  const auto are_gone = [&] {
+    return std::ranges::none_of(marked_loops(), [&](const MarkedLoop& loop) {
+      return std::ranges::find(owners, loop.owner) != owners.end();
+    });
+  };
+  EXPECT_TRUE(comes_true_within_10_s(are_gone));
+  for (const int owner : owners)
+    EXPECT_TRUE(comes_true_within_10_s([&] { return ::kill(owner, 0) != 0; })) << owner;
+  EXPECT_FALSE(std::filesystem::is_empty(plan.root));
+  remove_stale_trials(plan.root);
+  EXPECT_TRUE(std::filesystem::is_empty(plan.root));
+  CampaignPlan small = plan;
+  small.budget.cases = 4;
+  EXPECT_GE(run(small).cases, 4U);
+}
+
+/// Marks a loop device as another process's.
+bool mark_loop(const std::string& path, int owner) {
+  const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
+  loop_info64 info{};
+  bool done = fd >= 0 && ::ioctl(fd, LOOP_GET_STATUS64, &info) == 0;
+  const std::string mark = fmt::format("assay-qualify {}", owner);
+  std::ranges::fill(info.lo_file_name, __u8{0});
+  std::ranges::copy(mark, info.lo_file_name);
+  done = done && ::ioctl(fd, LOOP_SET_STATUS64, &info) == 0;
+  if (fd >= 0) ::close(fd);
+  return done;
+}
+
+TEST_F(BlockLevelTest, loop_devices_are_cleared_when_their_process_is_gone_and_only_then) {
+  const std::string image = home_.file("image");
+  std::ofstream(image).close();
+  std::filesystem::resize_file(image, 1 << 20);
+  Result<LoopDevice> loop = LoopDevice::attach(image);
+  ASSERT_TRUE(loop) << loop.error().message();
+  const auto is_there = [&] {
+    return std::ranges::any_of(marked_loops(),
+                               [&](const MarkedLoop& one) { return one.path == loop->path(); });
+  };
+  clear_stale_loops();
+  EXPECT_TRUE(is_there()) << "its process is this one";
+  // As if the process that had it were gone and something still held the device.
+  const pid_t gone = ::fork();
+  if (gone == 0) ::_exit(0);
+  ::waitpid(gone, nullptr, 0);
+  ASSERT_TRUE(mark_loop(loop->path(), gone));
+  EXPECT_GE(clear_stale_loops(), 1);
+  loop = fail(ErrorKind::internal, "let go of");
+  EXPECT_TRUE(comes_true_within_10_s([&] {
+    return std::ranges::none_of(marked_loops(),
+                                [&](const MarkedLoop& one) { return one.owner == gone; });
+  }));
+}
+
+/// What `body` says in a process without rights.
+std::string said_without_rights(const std::function<std::string()>& body) {
+  int ends[2];
+  if (::pipe(ends) != 0) return "no pipe";
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const bool nobody = ::setgid(65534) == 0 && ::setuid(65534) == 0;
+    const std::string said = nobody ? body() : "";
+    static_cast<void>(!::write(ends[1], said.data(), said.size()));
+    ::_exit(0);
+  }
+  ::close(ends[1]);
+  std::string said(4096, '\0');
+  const ssize_t got = ::read(ends[0], said.data(), said.size());
+  said.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
+  ::close(ends[0]);
+  ::waitpid(child, nullptr, 0);
+  return said;
+}
+
+TEST_F(BlockLevelTest, without_rights_the_level_is_skipped_and_says_what_is_lacking) {
+  const CampaignPlan plan = plan_of("sqlite", {}, 10);
+  const std::string said = said_without_rights([&]() -> std::string {
+    Silent silent;
+    const auto outcomes = run_block_level(plan, {}, stop_, silent);
+    if (!outcomes) return "error: " + outcomes.error().message();
+    return fmt::format("{}: {}", to_string(outcomes->front().verdict), outcomes->front().reason);
+  });
+  EXPECT_TRUE(said.starts_with("SKIPPED: ")) << said;
+  EXPECT_NE(said.find("root"), std::string::npos) << said;
+}
+
+class OtherFileSystem : public BlockLevelTest, public ::testing::WithParamInterface<const char*> {};
+
+TEST_P(OtherFileSystem, cuts_are_mounted_on_several_lanes_and_lose_nothing) {
+  const std::string lacking = what_is_lacking(*find_file_system(GetParam()));
+  if (!lacking.empty()) GTEST_SKIP() << lacking;
+  CampaignPlan plan = plan_of("sqlite", {{"journal_mode", "wal"}, {"synchronous", "full"}}, 12);
+  plan.file_systems = {GetParam()};
+  const LevelOutcome outcome = run(plan);
+  EXPECT_EQ(outcome.verdict, Verdict::inconclusive) << outcome.reason;
+  EXPECT_EQ(outcome.observed, Loss::intact);
+  EXPECT_EQ(outcome.profile, GetParam());
+  const nlohmann::json system = outcome.coverage.value("file_system", nlohmann::json::object());
+  EXPECT_GT(system.value("features", "").size(), 10U) << system.dump();
+}
+
+INSTANTIATE_TEST_SUITE_P(All, OtherFileSystem, ::testing::Values("xfs", "btrfs"),
+                         [](const auto& one) { return std::string(one.param); });
 
 TEST_F(BlockLevelTest, a_file_system_that_nobody_knows_is_refused_with_the_valid_ones) {
   CampaignPlan plan = plan_of("sqlite", {}, 10);

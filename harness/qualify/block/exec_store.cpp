@@ -102,7 +102,7 @@ class Conversation {
     for (std::size_t done = 0; done < whole.size();) {
       const ssize_t put = ::send(fd_, whole.data() + done, whole.size() - done, MSG_NOSIGNAL);
       if (put < 0 && errno == EINTR) continue;
-      if (put <= 0) return fail(ErrorKind::store, "the program does not listen any more");
+      if (put <= 0) return fail(ErrorKind::store, "the program ended without an answer");
       done += static_cast<std::size_t>(put);
     }
     return {};

@@ -42,13 +42,15 @@ const std::array<FileSystem, 3>& all_file_systems() {
       {.name = "xfs",
        .image_bytes = 300 * kMiB,
        .make = {"mkfs.xfs", "-q", "-f"},
-       .mount_options = "",
+       // Several lanes have the same file system mounted, each from a disk of its own.
+       .mount_options = "nouuid",
        .physical_extents = true},
       {.name = "btrfs",
        .image_bytes = 128 * kMiB,
        .make = {"mkfs.btrfs", "-q", "-f"},
        .mount_options = "",
-       .physical_extents = false},
+       .physical_extents = false,
+       .one_at_a_time = true},
   }};
   return all;
 }
@@ -152,7 +154,8 @@ std::string features_of(const FileSystem& system, const std::string& device,
     std::istringstream lines(text.substr(at, end == std::string::npos ? end : end - at));
     std::string word;
     while (lines >> word)
-      if (word != "|" && word != "(" && word != ")" && word != "incompat_flags")
+      if (!word.starts_with("0x") && word != "|" && word != "(" && word != ")" &&
+          word != "incompat_flags")
         features += (features.empty() ? "" : " ") + word;
     break;
   }
@@ -177,8 +180,9 @@ std::string what_is_lacking(const FileSystem& system) {
                        system.make.front());
   if (!kernel_has(system.name))
     return fmt::format("this kernel does not have {} (/proc/filesystems)", system.name);
-  if (std::string lacking =
-          device_lacking("/dev/fuse", "the disk of level B is a FUSE file system");
+  if (std::string lacking = device_lacking("/dev/fuse",
+                                           "the disk of level B is a FUSE file system, "
+                                           "which needs root");
       !lacking.empty())
     return lacking;
   if (std::string lacking =

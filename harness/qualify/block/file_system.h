@@ -18,6 +18,9 @@ struct FileSystem {
   std::vector<std::string> make;  ///< the program and its flags; the device comes last
   std::string mount_options;
   bool physical_extents = true;  ///< FIEMAP tells places on the device
+  /// The kernel knows such a file system by its identity alone, so that two copies of one on two
+  /// disks are not to be mounted at once (btrfs, before Linux 6.7).
+  bool one_at_a_time = false;
 };
 
 /// "ext4", "xfs" or "btrfs"; an unknown name is an error that lists them.

@@ -112,11 +112,10 @@ int clear_stale_loops() {
   return cleared;
 }
 
-std::string marked_loops() {
-  std::string all;
-  for_each_marked([&](const std::string& path, int /*fd*/, int owner) {
-    all += fmt::format("{}{} ({})", all.empty() ? "" : ", ", path, owner);
-  });
+std::vector<MarkedLoop> marked_loops() {
+  std::vector<MarkedLoop> all;
+  for_each_marked(
+      [&](const std::string& path, int /*fd*/, int owner) { all.push_back({path, owner}); });
   return all;
 }
 

@@ -7,6 +7,8 @@
 #pragma once
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "adapters/result.h"
 
@@ -35,7 +37,11 @@ class LoopDevice {
 
 /// Detaches loop devices with our mark whose process is gone. Returns how many.
 int clear_stale_loops();
-/// Paths of the devices with our mark, stale or not.
-[[nodiscard]] std::string marked_loops();
+/// A device with our mark, stale or not.
+struct MarkedLoop {
+  std::string path;
+  int owner = 0;  ///< pid
+};
+[[nodiscard]] std::vector<MarkedLoop> marked_loops();
 
 }  // namespace assay::qualify::block
