@@ -361,7 +361,9 @@ std::vector<std::string> arm_warnings(const Plan& plan, const ArmSample& sample)
   double foreign_cpus = 0.0;
   std::size_t long_enough = 0;
   double skipped = 0.0;
+  std::size_t left_running = 0;
   for (const json& raw : sample.raws) {
+    left_running += raw.contains("left_running") ? 1 : 0;
     const json& phase = measured_figures(plan, raw);
     trends += member(member(phase, "trend"), "flagged") == true ? 1 : 0;
     cold += member(member(phase, "warm_up"), "reached") == false ? 1 : 0;
@@ -394,6 +396,11 @@ std::vector<std::string> arm_warnings(const Plan& plan, const ArmSample& sample)
   }
   if (skipped > 0.0) {
     warnings.push_back(fmt::format("{}: {:.0f} slots of the open loop were skipped", arm, skipped));
+  }
+  if (left_running > 0) {
+    warnings.push_back(fmt::format(
+        "{}: processes that the store had left running were killed after {} of {} trials", arm,
+        left_running, n));
   }
   return warnings;
 }

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -23,6 +24,8 @@
 #include <boost/process/exe.hpp>
 #include <boost/process/extend.hpp>
 #include <boost/process/posix.hpp>
+
+#include "harness/trial/left_running.h"
 
 namespace assay {
 namespace {
@@ -79,6 +82,7 @@ class PosixChild final : public ChildProcess {
   PosixChild(bp::child child, Fd to_child, Fd from_child, std::string log_path, off_t log_offset)
       : child_(std::move(child)),
         pid_(child_.id()),
+        death_(static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0))),  // none before Linux 5.3
         to_child_(std::move(to_child)),
         from_child_(std::move(from_child)),
         log_path_(std::move(log_path)),
@@ -101,9 +105,14 @@ class PosixChild final : public ChildProcess {
       const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
           until - std::chrono::steady_clock::now());
       if (left.count() < 0) return Event::nothing;
-      pollfd waiting{from_child_.get(), POLLIN, 0};
-      const int ready = ::poll(&waiting, 1, static_cast<int>(left.count()));
+      std::array<pollfd, 2> waiting{{{from_child_.get(), POLLIN, 0}, {death_.get(), POLLIN, 0}}};
+      const int ready = ::poll(waiting.data(), waiting.size(), static_cast<int>(left.count()));
       if (ready == 0) return Event::nothing;
+      // Once more: it may have written and died between the two looks of that poll.
+      if (ready > 0 && waiting[0].revents == 0 && ::poll(waiting.data(), 1, 0) == 0) {
+        ended_ = true;
+        continue;
+      }
       if (ready < 0) {
         if (errno == EINTR) return Event::nothing;  // let the caller look at its stop flag
         return Event::ended;
@@ -144,15 +153,17 @@ class PosixChild final : public ChildProcess {
       while (child_.running(ignored) && std::chrono::steady_clock::now() < until)
         std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }
-    ::kill(-pid_, SIGKILL);  // and what it may have started
+    ::kill(-pid_, SIGKILL);
     child_.wait(ignored);
-    reaped_ = true;
+    note_end();
   }
 
   std::string wait() override {
     std::error_code code;
-    if (!reaped_) child_.wait(code);
-    reaped_ = true;
+    if (!reaped_) {
+      child_.wait(code);
+      note_end();
+    }
     const int status = child_.native_exit_code();
     crashed_ =
         WIFSIGNALED(status) ? is_own_fault(WTERMSIG(status)) : !is_own_exit(WEXITSTATUS(status));
@@ -169,13 +180,19 @@ class PosixChild final : public ChildProcess {
   }
 
   [[nodiscard]] std::string last_log_line() const override {
-    return log_path_.empty() ? std::string() : last_line_since(log_path_, log_offset_);
+    return log_path_.empty() ? std::string() : printable(last_line_since(log_path_, log_offset_));
   }
 
   [[nodiscard]] bool crashed() const override { return crashed_; }
+  [[nodiscard]] std::uint32_t left_running() const override { return left_running_; }
   [[nodiscard]] pid_t pid() const override { return pid_; }
 
  private:
+  void note_end() {
+    reaped_ = true;
+    left_running_ = LiveChildren::remove(pid_);
+  }
+
   static bool is_own_fault(int signal) {
     return signal == SIGSEGV || signal == SIGABRT || signal == SIGBUS || signal == SIGFPE ||
            signal == SIGILL;
@@ -187,8 +204,10 @@ class PosixChild final : public ChildProcess {
   }
 
   bool crashed_ = false;
+  std::uint32_t left_running_ = 0;
   bp::child child_;
   pid_t pid_;
+  Fd death_;
   Fd to_child_;
   Fd from_child_;
   std::string log_path_;
@@ -216,16 +235,21 @@ Result<std::unique_ptr<ChildProcess>> ChildProcess::start(const std::string& bin
   const auto in_child = [parent](auto&) {
     ::setpgid(0, 0);
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    adopt_in_child();
     sigset_t none;  // a mask of the parent's thread must not keep SIGTERM from the child
     sigemptyset(&none);
     ::sigprocmask(SIG_SETMASK, &none, nullptr);
     if (::getppid() != parent) ::_exit(ChildExit::not_started);  // it died before the line above
   };
   std::error_code code;
-  bp::child child(
-      bp::exe = binary, bp::args = arguments, bp::posix::fd.bind(STDIN_FILENO, in->read.get()),
-      bp::posix::fd.bind(STDOUT_FILENO, out->write.get()),
-      bp::posix::fd.bind(STDERR_FILENO, log.get()), bp::extend::on_exec_setup = in_child, code);
+  bp::child child;
+  LiveChildren::add([&] {
+    child = bp::child(
+        bp::exe = binary, bp::args = arguments, bp::posix::fd.bind(STDIN_FILENO, in->read.get()),
+        bp::posix::fd.bind(STDOUT_FILENO, out->write.get()),
+        bp::posix::fd.bind(STDERR_FILENO, log.get()), bp::extend::on_exec_setup = in_child, code);
+    return code ? 0 : child.id();
+  });
   if (code)
     return fail(Error(ErrorKind::environment, "cannot start a child process: " + code.message())
                     .at(binary));

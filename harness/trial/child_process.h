@@ -1,7 +1,8 @@
 // A child of a trial: its own process group, lines of text to and from it, its chatter in a log.
 //
 // The kernel kills the child when the thread that started it ends, so that no child outlives a
-// killed parent. Destroying a ChildProcess kills the whole group. One thread uses an object.
+// killed parent. Destroying a ChildProcess kills the whole group, and whatever else the child has
+// left running (left_running.h). One thread uses an object.
 #pragma once
 
 #include <sys/types.h>
@@ -34,7 +35,8 @@ class ChildProcess {
       const std::string& log_path);
   virtual ~ChildProcess() = default;
 
-  /// Waits up to `timeout_ms` for a line (without its line feed) or the end of the output.
+  /// Waits up to `timeout_ms` for a line (without its line feed), the end of the output or that of
+  /// the child: what it has left running may hold the output open.
   virtual Event next(std::string& line, int timeout_ms) = 0;
   /// Writes `line` and a line feed. False when the child does not listen any more.
   virtual bool send(const std::string& line) = 0;
@@ -49,6 +51,9 @@ class ChildProcess {
   /// After wait(): the child ended by itself, by a fault (a segmentation fault, an abort, ...) or
   /// by an exit that is none of ChildExit, and not by a signal that comes from outside.
   [[nodiscard]] virtual bool crashed() const = 0;
+  /// After wait() or end_now(): how many processes it had left running, whatever their group and
+  /// session. They have been killed.
+  [[nodiscard]] virtual std::uint32_t left_running() const = 0;
   [[nodiscard]] virtual pid_t pid() const = 0;
 };
 

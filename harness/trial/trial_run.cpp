@@ -177,6 +177,7 @@ Result<std::optional<json>> TrialRun::pump(const std::string& wanted) {
 Status TrialRun::collect() {
   const std::string death = child_->wait();
   const bool crashed = child_->crashed();
+  left_running_ += child_->left_running();
   child_.reset();
   if (task_ == WorkerTask::run) run_ns_ += ns_since(child_begun_);
   if (over()) return {};  // it was ended by us
@@ -321,7 +322,10 @@ void TrialRun::disqualify(std::string reason) {
 }
 
 void TrialRun::abandon(const std::string& reason) {
-  if (child_) child_->end_now(0);
+  if (child_) {
+    child_->end_now(0);
+    left_running_ += child_->left_running();
+  }
   child_.reset();
   make_void(reason);
 }
@@ -412,6 +416,7 @@ json TrialRun::memory_record() const {
 json TrialRun::finish() {
   note_drain();
   record_["memory"] = memory_record();
+  if (left_running_ > 0) record_["left_running"] = left_running_;
   judge_machine();
   record_["status"] = status_;
   record_["reason"] = reason_;

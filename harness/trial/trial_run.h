@@ -90,6 +90,7 @@ class TrialRun {
   WorkerTask task_ = WorkerTask::run;
   std::string outcome_path_;
   unsigned children_ = 0;
+  std::uint64_t left_running_ = 0;  ///< processes that the children had left, killed
   std::string status_ = "ok";
   std::string reason_;
   std::uint64_t run_ns_ = 0;    ///< lives of the children that ran phases

@@ -1,11 +1,15 @@
-// A store that works until the call that its settings name, and then ends badly.
+// A store that works until the call that its settings name, and then ends badly. `leave` does not
+// end: it leaves a process running that is in a session of its own and nobody's child, says its id
+// on standard error, and goes on; once a process.
 //   crash_in     none, or the call: open put get erase apply rollback scan close
 //   crash_after  how many of these calls succeed first
-//   crash_how    segv, abort, stack (overflow), exit, throw, hang, or memory (takes it all)
+//   crash_how    segv, abort, stack (overflow), exit, throw, hang, memory (takes it all) or leave
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <stdexcept>
 #include <string>
@@ -16,11 +20,28 @@ namespace {
 
 constexpr const char* kCalls[] = {"none",  "open",     "put",  "get",   "erase",
                                   "apply", "rollback", "scan", "close", nullptr};
-constexpr const char* kEnds[] = {"segv",  "abort", "stack",  "exit",
-                                 "throw", "hang",  "memory", nullptr};
+constexpr const char* kEnds[] = {"segv", "abort",  "stack", "exit", "throw",
+                                 "hang", "memory", "leave", nullptr};
 
 std::atomic<unsigned> taken{0};
 std::atomic<std::uint64_t> calls{0};  // of the kind that crashes, in this process
+
+void leave_a_process() {
+  static std::atomic<bool> left{false};
+  if (left.exchange(true)) return;
+  const pid_t between = ::fork();
+  if (between == 0) {
+    ::setsid();
+    const pid_t last = ::fork();
+    if (last == 0) {
+      for (;;) ::pause();
+    }
+    std::fprintf(stderr, "left running: %d\n", static_cast<int>(last));
+    std::fflush(stderr);
+    ::_exit(0);
+  }
+  ::waitpid(between, nullptr, 0);
+}
 
 // Not a tail call, and nothing the compiler could leave out.
 int overflow(volatile char* above, int depth) {
@@ -48,6 +69,7 @@ struct Crashing {
       volatile std::uintptr_t nowhere = 4096;
       *reinterpret_cast<volatile int*>(nowhere) = 1;
     }
+    if (crash_how == "leave") leave_a_process();
     if (crash_how == "abort") std::abort();
     if (crash_how == "exit") ::_exit(3);
     if (crash_how == "throw") throw std::runtime_error("thrown on purpose");
