@@ -7,9 +7,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -30,6 +32,28 @@ struct FreeDeleter {
 
 Error refused(const std::string& path, std::string why) {
   return Error(ErrorKind::bad_input, std::move(why)).at(path);
+}
+
+/// An arm is called after the file, and files are called after an arm: the rule of names in plans
+/// (workloads/plain_name.h). The path stands in every record.
+Status check_path(const std::string& path) {
+  constexpr std::size_t kNameBytesMax = 64;
+  const std::string shown = printable(path);
+  if (shown != path) {
+    return fail(refused(shown, "the plug-in's path is not printable")
+                    .hint("move it: the path must be UTF-8 without control characters"));
+  }
+  const std::string name = std::filesystem::path(path).stem().string();
+  const bool plain = std::ranges::all_of(name, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+           c == '_' || c == '.';
+  });
+  if (plain && !name.empty() && name.front() != '.' && name.size() <= kNameBytesMax) return {};
+  return fail(
+      refused(path, fmt::format("an arm cannot be called \"{}\" after the plug-in's file", name))
+          .hint(fmt::format("rename the file: a name holds letters, digits, '-', '_' and '.' (not "
+                            "in front), at most {} of them",
+                            kNameBytesMax)));
 }
 
 /// dlopen's own words for these cases are hard to read, so they are told apart before.
@@ -101,6 +125,7 @@ Result<std::unique_ptr<const Driver>> load(const std::string& path, const std::s
 Result<const Driver*> load_plugin(const std::string& path) {
   static std::mutex mutex;
   static auto& loaded = *new std::map<std::string, std::unique_ptr<const Driver>>;
+  ASSAY_TRY(check_path(path));
   const Result<std::string> absolute = resolve_file(path);
   if (!absolute) return std::unexpected(absolute.error());
   const std::lock_guard lock(mutex);

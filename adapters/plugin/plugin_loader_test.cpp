@@ -106,6 +106,35 @@ TEST(PluginDriver, shows_bytes_that_are_no_utf8_in_hexadecimal) {
   EXPECT_EQ(store.error().what(), "store plain: open: cannot \\xe9tablir");
 }
 
+TEST(PluginLoader, refuses_a_file_name_that_no_arm_can_have) {
+  const TemporaryDirectory directory;
+  for (const std::string name : {"st\xc3\xb6re.so", "st\xf6re.so", "my store.so", ".hidden.so"}) {
+    const std::string path = directory.path() + "/" + name;
+    std::filesystem::copy_file(plugin("lying"), path);
+    const Result<const Driver*> driver = load_plugin(path);
+    ASSERT_FALSE(driver) << name;
+    EXPECT_EQ(driver.error().kind(), ErrorKind::bad_input);
+    EXPECT_EQ(printable(driver.error().message()), driver.error().message()) << name;
+    EXPECT_NE(driver.error().message().find("plug-in's"), std::string::npos);
+  }
+  const std::string longest = directory.path() + "/" + std::string(64, 'x') + ".so";
+  std::filesystem::copy_file(plugin("lying"), longest);
+  EXPECT_TRUE(load_plugin(longest));
+  const std::string too_long = directory.path() + "/" + std::string(65, 'x') + ".so";
+  std::filesystem::copy_file(plugin("lying"), too_long);
+  EXPECT_FALSE(load_plugin(too_long));
+}
+
+TEST(PluginLoader, refuses_a_path_that_no_record_can_hold) {
+  const TemporaryDirectory directory;
+  const std::string folder = directory.path() + "/\xff";
+  std::filesystem::create_directory(folder);
+  std::filesystem::copy_file(plugin("lying"), folder + "/mine.so");
+  const Result<const Driver*> driver = load_plugin(folder + "/mine.so");
+  ASSERT_FALSE(driver);
+  EXPECT_EQ(driver.error().what(), "the plug-in's path is not printable");
+}
+
 TEST(PluginLoader, loads_a_plugin_once_whatever_its_path) {
   const TemporaryDirectory directory;
   const std::string link = directory.path() + "/link.so";

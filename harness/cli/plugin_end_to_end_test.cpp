@@ -46,5 +46,18 @@ TEST_F(PluginEndToEnd, that_leave_a_process_running_lose_it_and_the_verdict_says
       << run.out << run.err;
 }
 
+TEST_F(PluginEndToEnd, whose_file_can_name_no_arm_are_refused_with_the_rule) {
+  copy("lying", "st\xc3\xb6re.so");
+  for (const std::string& line :
+       {std::string("compare --workload durable-put --stores ./st\xc3\xb6re.so,lmdb"),
+        std::string("store check ./st\xc3\xb6re.so")}) {
+    const Finished run = assay(line);
+    EXPECT_EQ(run.status, 2) << run.err;
+    EXPECT_NE(run.err.find("st\xc3\xb6re"), std::string::npos) << run.err;
+    EXPECT_NE(run.err.find("letters, digits"), std::string::npos) << run.err;
+  }
+  EXPECT_FALSE(std::filesystem::exists(directory_ / "runs"));
+}
+
 }  // namespace
 }  // namespace assay::end_to_end
