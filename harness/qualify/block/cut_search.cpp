@@ -169,7 +169,8 @@ std::vector<std::string> CutSearch::story(const Cut& cut) const {
                              : "lost: " + entry_text(entry));
   }
   if (lost > kLines) story.push_back(fmt::format("and {} more", lost - kLines));
-  if (lost == 0) story.push_back("none of them was lost");
+  if (lost == 0)
+    story.push_back("none of them was lost: what is missing had not been given to the disk");
   story.push_back("the file system was mounted, which recovered it, and the store was opened");
   return story;
 }
