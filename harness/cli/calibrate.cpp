@@ -8,8 +8,10 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "harness/cli/assignment.h"
 #include "harness/cli/experiment_run.h"
 #include "harness/experiment/calibration.h"
+#include "harness/experiment/progress.h"
 #include "harness/experiment/stop_signal.h"
 
 namespace assay::cli {
@@ -47,12 +49,7 @@ Result<Plan> plan_of(const CalibrateOptions& options) {
   if (!options.root.empty()) declaration["root"] = options.root;
   if (options.delay_ns != 0) declaration["positive_control"] = {{"delay_ns", options.delay_ns}};
   for (const std::string& assignment : options.assignments) {
-    const std::size_t equals = assignment.find('=');
-    if (equals == std::string::npos) {
-      return fail(Error(ErrorKind::bad_input, fmt::format("--set {} is no assignment", assignment))
-                      .hint("write --set keys.count=1000 (a key of the workload)"));
-    }
-    declaration["workload_overrides"][assignment.substr(0, equals)] = assignment.substr(equals + 1);
+    ASSAY_TRY(assign(assignment, {options.store}, declaration));
   }
   PlanEnvironment environment = plan_environment();
   environment.references_as_arms = true;
@@ -66,8 +63,9 @@ Result<ExitStatus> calibrate(const CalibrateOptions& options) {
   request.experiments = options.experiments;
   request.out = options.out;
   const StopOnSignal stop;
+  ProgressLine progress = ProgressLine::standard_error();
   const auto done =
-      calibrate_on_trials(*plan, request, RunServices::real(command_line()), stop.flag());
+      calibrate_on_trials(*plan, request, RunServices::real(command_line()), stop.flag(), progress);
   if (!done) return fail(done.error());
   fmt::print("{}\nledger  {}\nhead    {}\n", done->body["sentence"].get<std::string>(),
              done->ledger_path, done->head);
@@ -100,9 +98,13 @@ void add_calibrate(CLI::App& app, Invocation& invocation) {
   verb->add_option("--delay-ns", options->delay_ns,
                    "also delay one arm by this much a call, and count how often that is seen");
   verb->add_option("--root", options->root, "benchmark root directory");
-  verb->add_option("--set", options->assignments, "a workload's KEY=VALUE; may be repeated")
+  verb->add_option("--set", options->assignments,
+                   "a workload's KEY=VALUE or STORE.SETTING=VALUE; may be repeated")
       ->allow_extra_args(false);
-  verb->add_option("--out", options->out, "new directory for ledger and raw records")->required();
+  verb->add_option("--out", options->out,
+                   "new directory for ledger and raw records, or that of the same calibration, "
+                   "stopped, to go on with")
+      ->required();
   verb->callback(
       [options, &invocation] { invocation.action = [options] { return calibrate(*options); }; });
 }

@@ -1,12 +1,10 @@
 // assay compare: an exploratory experiment from flags.
-#include <algorithm>
-#include <array>
-#include <filesystem>
 #include <memory>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "harness/cli/assignment.h"
 #include "harness/cli/experiment_run.h"
 #include "harness/cli/text_flags.h"
 
@@ -34,60 +32,6 @@ struct CompareOptions {
   std::uint64_t void_trials_max = Plan{}.void_trials_max;
   OutputOptions output;
 };
-
-std::string arm_name(const std::string& store) {
-  return std::filesystem::path(store).stem().string();
-}
-
-/// The first part of a workload's key, so that "keys.count=1000" needs no "workload." before it.
-bool names_workload_key(std::string_view part) {
-  constexpr std::array<std::string_view, 6> kTop = {
-      "keys", "values", "phases", "measured_phase", "memory_bytes", "best_effort"};
-  return std::ranges::find(kTop, part) != kTop.end();
-}
-
-/// One value a key: of two the last would win in silence.
-Status put_once(nlohmann::json& into, const std::string& key, const std::string& assignment) {
-  if (into.contains(key)) {
-    return fail(Error(ErrorKind::bad_input, fmt::format("--set gives '{}' twice", key))
-                    .hint("leave one of the two out"));
-  }
-  into[key] = assignment.substr(assignment.find('=') + 1);
-  return {};
-}
-
-/// "keys.count=1000" or "workload.keys.count=1000" goes to the workload, "sqlite.cache_bytes=1" to
-/// that store's arm.
-Status assign(const std::string& assignment, const CompareOptions& options,
-              nlohmann::json& declaration) {
-  const std::size_t dot = assignment.find('.');
-  const std::size_t equals = assignment.find('=');
-  if (equals != std::string::npos &&
-      names_workload_key(std::string_view(assignment).substr(0, std::min(dot, equals)))) {
-    return put_once(declaration["workload_overrides"], assignment.substr(0, equals), assignment);
-  }
-  if (dot == std::string::npos || equals == std::string::npos || dot > equals) {
-    return fail(Error(ErrorKind::bad_input, fmt::format("--set {} is no assignment", assignment))
-                    .hint("write --set keys.count=1000 (a key of the workload) or --set "
-                          "STORE.SETTING=VALUE"));
-  }
-  const std::string target = assignment.substr(0, dot);
-  const std::string key = assignment.substr(dot + 1, equals - dot - 1);
-  if (target == "workload") return put_once(declaration["workload_overrides"], key, assignment);
-  std::vector<std::string> names = {"workload"};
-  for (std::size_t i = 0; i < options.stores.size(); ++i) {
-    names.push_back(arm_name(options.stores[i]));
-    if (names.back() != target) continue;
-    return put_once(declaration["arms"][i]["settings"], key, assignment);
-  }
-  Error error(ErrorKind::bad_input, fmt::format("--set {}: '{}' is neither 'workload' nor one of "
-                                                "the stores",
-                                                assignment, target));
-  const std::string near = nearest_name(target, names);
-  error.hint(near.empty() ? fmt::format("valid here: {}", fmt::join(names, ", "))
-                          : fmt::format("did you mean '{}'?", near));
-  return fail(error);
-}
 
 /// Of two arms with one name, which flags cannot rename.
 Error same_name(const std::string& before, const std::string& store) {
@@ -138,7 +82,7 @@ Result<nlohmann::json> declaration_of(const CompareOptions& options) {
     }
   }
   for (const std::string& assignment : options.assignments) {
-    ASSAY_TRY(assign(assignment, options, declaration));
+    ASSAY_TRY(assign(assignment, options.stores, declaration));
   }
   return declaration;
 }

@@ -30,7 +30,7 @@ inline constexpr double kCalibrationConfidence = 0.999;
 
 struct CalibrationRequest {
   std::uint64_t experiments = 200;
-  std::string out;  ///< new directory
+  std::string out;  ///< new directory, or that of the same calibration, which is gone on with
 };
 
 struct CalibrationOutcome {
@@ -39,12 +39,15 @@ struct CalibrationOutcome {
   std::string head;
 };
 
-/// Runs `plan`, which has an A/A arm, `experiments` times with other seeds. Errors: bad_input for a
-/// directory that holds a ledger; those of run_experiment(); void experiments are counted, not
-/// judged.
+/// Runs `plan`, which has an A/A arm, `experiments` times with other seeds; those that the ledger
+/// in `out` holds already are taken from there. `observer` is told of all of them as one run.
+/// Errors: bad_input for a ledger of something else, of another build or machine, or of a
+/// calibration that is finished; interrupted; those of run_experiment(). Void experiments are
+/// counted, not judged.
 [[nodiscard]] Result<CalibrationOutcome> calibrate_on_trials(const Plan& plan,
                                                              const CalibrationRequest& request,
                                                              const RunServices& services,
-                                                             const std::atomic<bool>& stop);
+                                                             const std::atomic<bool>& stop,
+                                                             RunObserver& observer);
 
 }  // namespace assay

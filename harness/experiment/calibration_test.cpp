@@ -162,7 +162,8 @@ TEST_F(Calibration, on_trials_counts_what_the_pipeline_found_and_records_it) {
   CalibrationRequest request;
   request.experiments = 20;
   request.out = folder_ + "/calibration";
-  const auto done = calibrate_on_trials(*parsed, request, services(), stop_);
+  RunObserver silent;
+  const auto done = calibrate_on_trials(*parsed, request, services(), stop_, silent);
   ASSERT_TRUE(done) << done.error().message();
   EXPECT_EQ(done->body["experiments"], 20);
   EXPECT_EQ(done->body["ok"], true) << done->body["sentence"];
@@ -171,7 +172,72 @@ TEST_F(Calibration, on_trials_counts_what_the_pipeline_found_and_records_it) {
   ASSERT_TRUE(contents) << contents.error().message();
   EXPECT_EQ(contents->records.back().kind, "calibration");
   EXPECT_EQ(contents->head, done->head);
-  EXPECT_FALSE(calibrate_on_trials(*parsed, request, services(), stop_));  // never over another
+  // Never over another.
+  EXPECT_FALSE(calibrate_on_trials(*parsed, request, services(), stop_, silent));
+}
+
+TEST_F(Calibration, that_was_stopped_goes_on_with_the_experiment_it_was_stopped_in) {
+  struct Counting : RunObserver {
+    void run_begins(const std::string&, std::uint64_t done, std::uint64_t planned) override {
+      ++begun;
+      done_before = done;
+      planned_in_all = planned;
+    }
+    std::uint64_t begun = 0;
+    std::uint64_t done_before = 0;
+    std::uint64_t planned_in_all = 0;
+  };
+  std::size_t ran = 0;
+  std::size_t stop_at = 21;  // of 8 trials an experiment: in the third
+  change_ = [&](const TrialRequest& trial, json& raw) -> Status {
+    if (ran == stop_at) return fail(ErrorKind::interrupted, "stopped");
+    ++ran;
+    // Whenever a trial runs, it gives the same.
+    std::mt19937_64 random(kSeed ^ (trial.seed * 8191 + std::hash<std::string>()(trial.arm.name)));
+    std::normal_distribution<double> normal;
+    raw = fake_raw(std::exp(7.0 + 0.05 * normal(random)), trial.arm.store);
+    return {};
+  };
+  const auto parsed = parse_plan(
+      "name = \"calibrate\"\nworkload = \"" + folder_ + "/tiny.toml\"\nroot = \"" + folder_ +
+          "/root\"\ntrials = 4\nreferences = []\neffect_percent = 10000\n"
+          "[[arms]]\nstore = \"alpha\"\n",
+      "p.toml", stores_.environment());
+  ASSERT_TRUE(parsed) << parsed.error().message();
+  CalibrationRequest request;
+  request.experiments = 5;
+  request.out = folder_ + "/stopped";
+  Counting first;
+  const auto stopped = calibrate_on_trials(*parsed, request, services(), stop_, first);
+  ASSERT_FALSE(stopped);
+  EXPECT_EQ(stopped.error().kind(), ErrorKind::interrupted);
+  EXPECT_NE(stopped.error().message().find("2 of 5 experiments"), std::string::npos)
+      << stopped.error().message();
+  EXPECT_EQ(first.begun, 1U);
+  EXPECT_EQ(first.planned_in_all, 40U);
+
+  stop_at = 1'000;
+  Counting second;
+  const auto done = calibrate_on_trials(*parsed, request, services(), stop_, second);
+  ASSERT_TRUE(done) << done.error().message();
+  EXPECT_EQ(second.done_before, 21U);
+  EXPECT_EQ(ran, 40U) << "no trial runs twice";
+  EXPECT_EQ(done->body["experiments"], 5);
+
+  CalibrationRequest at_once = request;
+  at_once.out = folder_ + "/at-once";
+  const auto whole = calibrate_on_trials(*parsed, at_once, services(), stop_, second);
+  ASSERT_TRUE(whole) << whole.error().message();
+  EXPECT_EQ(whole->body, done->body) << "the same figures as of one that was not stopped";
+
+  Plan other = *parsed;
+  other.trials = 3;
+  request.out = folder_ + "/other";
+  stop_at = ran + 3;
+  EXPECT_FALSE(calibrate_on_trials(*parsed, request, services(), stop_, first));
+  const auto mixed = calibrate_on_trials(other, request, services(), stop_, first);
+  ASSERT_FALSE(mixed);
+  EXPECT_EQ(mixed.error().kind(), ErrorKind::bad_input);
 }
 
 TEST(CalibrationBody, refutes_a_level_that_is_not_held) {

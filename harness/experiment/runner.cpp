@@ -367,7 +367,8 @@ Status Run::stopped(const Error& error) {
     told = Error(ErrorKind::interrupted,
                  fmt::format("stopped after {} of {} trials; all of them are recorded in {}",
                              trials_done(), planned, ledger_->path()))
-               .hint("run the same command again to go on from there");
+               .hint(request_.fresh ? "run the same command without --new to go on from there"
+                                    : "run the same command again to go on from there");
   }
   return fail(told);
 }
