@@ -109,8 +109,14 @@ const std::vector<Rule>& rules() {
       {"lmdb nometasync", "lmdb", {{"sync", "nometasync"}}, kSafe, kLast, kLmdb},
       {"lmdb writemap", "lmdb", {{"writemap", "on"}}, kSafe, kSafe, kLmdb},
       {"lmdb", "lmdb", {}, kSafe, kSafe, kLmdb},
-      {"rocksdb wal off", "rocksdb", {{"wal", "off"}}, kSuffix, kSuffix, kRocksdb},
-      {"rocksdb manual flush", "rocksdb", {{"manual_wal_flush", "on"}}, kSuffix, kSuffix, kRocksdb},
+      {"rocksdb wal off", "rocksdb", {{"wal", "off"}, {"sync", "off"}}, kSuffix, kSuffix, kRocksdb},
+      // A synced write flushes the buffer, so only without sync can the buffer be lost.
+      {"rocksdb manual flush",
+       "rocksdb",
+       {{"manual_wal_flush", "on"}, {"sync", "off"}},
+       kSuffix,
+       kSuffix,
+       kRocksdb},
       // Refuses any torn tail, which a kill within a write leaves too.
       {"",
        "rocksdb",

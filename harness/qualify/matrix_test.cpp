@@ -6,7 +6,9 @@
 #include <nlohmann/json.hpp>
 
 #include "adapters/registry.h"
+#include "adapters/temporary_directory.h"
 #include "harness/qualify/matrix.h"
+#include "harness/qualify/perform.h"
 
 namespace assay::qualify {
 namespace {
@@ -119,6 +121,18 @@ TEST(Matrix, sizes_are_small_where_the_user_gave_none_and_stay_where_one_was_giv
   EXPECT_EQ(small_scale("lode", {{"log_segment_bytes", "1048576"}}).at("log_segment_bytes"),
             "1048576");
   EXPECT_TRUE(small_scale("sqlite", {}).empty());
+}
+
+TEST(Matrix, each_row_is_a_setting_that_its_store_takes) {
+  for (const MatrixRow& row : matrix_rows()) {
+    const auto driver = find_driver(row.store);
+    ASSERT_TRUE(driver) << row.store;
+    const TemporaryDirectory home;
+    const OpenOptions options = qualification_options(
+        home.path(), DurabilityClass::power, small_scale(row.store, row.settings), KeyKind::bytes);
+    const auto store = (*driver)->open(options);
+    EXPECT_TRUE(store) << row.name << ": " << (store ? "" : store.error().message());
+  }
 }
 
 }  // namespace
