@@ -50,6 +50,9 @@ class BlockLevel {
   Result<LevelOutcome> run() {
     const Result<const Driver*> driver = find_block_store(plan_.store);
     if (!driver) return fail(driver.error());
+    outcome_.store = {{"store", (*driver)->name()},
+                      {"version", (*driver)->version()},
+                      {"settings", plan_.settings_in_force}};
     if (std::string lacking = what_is_lacking(lanes_plan_.system); !lacking.empty())
       return skipped(std::move(lacking));
     lanes_plan_.driver = *driver;
