@@ -528,7 +528,8 @@ void add_qualify(CLI::App& app, Invocation& invocation) {
   verb->add_option("--shard", options->shard, "I/N: this part of N of the same campaign")
       ->capture_default_str();
   add_list_flag(*verb, "--file-system,--file-systems", options->file_systems,
-                "of level B: ext4, xfs, btrfs, separated by commas when several; they share the "
+                "of level B: ext4, ext4-nojournal, xfs, btrfs, separated by commas when several; "
+                "they share the "
                 "budget")
       ->capture_default_str();
   add_running_flags(*verb, *options);

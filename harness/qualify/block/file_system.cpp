@@ -28,27 +28,32 @@ namespace fs = std::filesystem;
 
 constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
 
-const std::array<FileSystem, 3>& all_file_systems() {
+const std::array<FileSystem, 4>& all_file_systems() {
   // As small as each can be made: a cut is mounted, recovered and unmounted. What is left to later
   // by default (inode tables, the journal's blocks) is made at once, else a thread of the kernel
   // would write it while the store is recorded. Blocks are those of a file system of usual size.
-  static const std::array<FileSystem, 3> all = {{
+  static const std::array<FileSystem, 4> all = {{
       {.name = "ext4",
+       .type = "ext4",
        .image_bytes = 48 * kMiB,
        .make = {"mkfs.ext4", "-q", "-F", "-b", "4096", "-J", "size=4", "-E",
-                "lazy_itable_init=0,lazy_journal_init=0"},
-       .mount_options = "",
-       .physical_extents = true},
+                "lazy_itable_init=0,lazy_journal_init=0"}},
+      {.name = "ext4-nojournal",
+       .type = "ext4",
+       .image_bytes = 48 * kMiB,
+       .make = {"mkfs.ext4", "-q", "-F", "-b", "4096", "-O", "^has_journal", "-E",
+                "lazy_itable_init=0"},
+       .repair = {"e2fsck", "-f", "-y"}},
       {.name = "xfs",
+       .type = "xfs",
        .image_bytes = 300 * kMiB,
        .make = {"mkfs.xfs", "-q", "-f"},
        // Several lanes have the same file system mounted, each from a disk of its own.
-       .mount_options = "nouuid",
-       .physical_extents = true},
+       .mount_options = "nouuid"},
       {.name = "btrfs",
+       .type = "btrfs",
        .image_bytes = 128 * kMiB,
        .make = {"mkfs.btrfs", "-q", "-f"},
-       .mount_options = "",
        .physical_extents = false,
        .one_at_a_time = true},
   }};
@@ -64,8 +69,9 @@ std::string find_program(const std::string& name) {
   return {};
 }
 
-/// Runs a program to its end; its output and errors together.
-Status run_program(const std::vector<std::string>& words, std::string& output) {
+/// Runs a program to its end; its output and errors together. Exit statuses up to `good` are no
+/// error.
+Status run_program(const std::vector<std::string>& words, std::string& output, int good = 0) {
   const std::string path = find_program(words.front());
   if (path.empty())
     return fail(ErrorKind::environment, fmt::format("{} is not installed", words.front()));
@@ -94,7 +100,7 @@ Status run_program(const std::vector<std::string>& words, std::string& output) {
   int status = 0;
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
-  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return {};
+  if (WIFEXITED(status) && WEXITSTATUS(status) <= good) return {};
   std::string said = output.substr(0, 400);
   for (char& letter : said) letter = letter == '\n' ? ' ' : letter;
   return fail(ErrorKind::environment, fmt::format("{} failed: {}", words.front(), said));
@@ -129,11 +135,16 @@ std::string line_after(const std::string& text, std::string_view label) {
 std::string features_of(const FileSystem& system, const std::string& device,
                         const std::string& directory) {
   std::string text;
-  if (system.name == "ext4") {
+  if (system.type == "ext4") {
     if (!run_program({"dumpe2fs", "-h", device}, text)) return "unknown";
-    return line_after(text, "Filesystem features:");
+    std::string features = line_after(text, "Filesystem features:");
+    // It is mounted just now: a state, and no feature.
+    constexpr std::string_view kMounted = " needs_recovery";
+    if (const std::size_t at = features.find(kMounted); at != std::string::npos)
+      features.erase(at, kMounted.size());
+    return features;
   }
-  if (system.name == "xfs") {
+  if (system.type == "xfs") {
     if (!run_program({"xfs_info", directory}, text)) return "unknown";
     std::istringstream words(text);
     std::string word;
@@ -171,15 +182,15 @@ Result<FileSystem> find_file_system(const std::string& name) {
     names.push_back(system.name);
   }
   return fail(Error(ErrorKind::bad_input, fmt::format("there is no file system '{}'", name))
-                  .hint("valid: ext4, xfs, btrfs"));
+                  .hint("valid: ext4, ext4-nojournal, xfs, btrfs"));
 }
 
 std::string what_is_lacking(const FileSystem& system) {
   if (find_program(system.make.front()).empty())
     return fmt::format("{} is not installed (e2fsprogs, xfsprogs, btrfs-progs)",
                        system.make.front());
-  if (!kernel_has(system.name))
-    return fmt::format("this kernel does not have {} (/proc/filesystems)", system.name);
+  if (!kernel_has(system.type))
+    return fmt::format("this kernel does not have {} (/proc/filesystems)", system.type);
   if (std::string lacking = device_lacking("/dev/fuse",
                                            "the disk of level B is a FUSE file system, "
                                            "which needs root");
@@ -216,9 +227,18 @@ Status make_file_system(const FileSystem& system, const std::string& device) {
   return run_program(words, output);
 }
 
+Status repair_file_system(const FileSystem& system, const std::string& device) {
+  if (system.repair.empty()) return {};
+  std::vector<std::string> words = system.repair;
+  words.push_back(device);
+  std::string output;
+  // 1: e2fsck has corrected all that it found.
+  return run_program(words, output, 1);
+}
+
 nlohmann::json describe_file_system(const FileSystem& system, const std::string& device,
                                     const std::string& directory) {
-  nlohmann::json all = {{"type", system.name},
+  nlohmann::json all = {{"type", system.type},
                         {"features", features_of(system, device, directory)},
                         {"image_bytes", system.image_bytes}};
   struct statfs info{};
@@ -238,10 +258,10 @@ nlohmann::json describe_file_system(const FileSystem& system, const std::string&
 
 Status mount_file_system(const FileSystem& system, const std::string& device,
                          const std::string& directory) {
-  if (::mount(device.c_str(), directory.c_str(), system.name.c_str(), 0,
+  if (::mount(device.c_str(), directory.c_str(), system.type.c_str(), 0,
               system.mount_options.c_str()) == 0)
     return {};
-  return fail(system_error(fmt::format("cannot mount {}", system.name), errno).at(device));
+  return fail(system_error(fmt::format("cannot mount {}", system.type), errno).at(device));
 }
 
 Status unmount_file_system(const std::string& directory, bool discard) {

@@ -13,17 +13,21 @@
 namespace assay::qualify::block {
 
 struct FileSystem {
-  std::string name;  ///< "ext4", as the kernel calls it
+  std::string name;
+  std::string type;  ///< as the kernel calls it
   std::uint64_t image_bytes = 0;
   std::vector<std::string> make;  ///< the program and its flags; the device comes last
-  std::string mount_options;
+  /// The program that has to put it right before it is mounted after a crash, and its flags; empty:
+  /// the kernel does that by itself.
+  std::vector<std::string> repair = {};
+  std::string mount_options = {};
   bool physical_extents = true;  ///< FIEMAP tells places on the device
   /// The kernel knows such a file system by its identity alone, so that two copies of one on two
   /// disks are not to be mounted at once (btrfs, before Linux 6.7).
   bool one_at_a_time = false;
 };
 
-/// "ext4", "xfs" or "btrfs"; an unknown name is an error that lists them.
+/// "ext4", "ext4-nojournal", "xfs" or "btrfs"; an unknown name is an error that lists them.
 [[nodiscard]] Result<FileSystem> find_file_system(const std::string& name);
 
 /// What this machine lacks to run such a file system on a disk of ours: a sentence, empty when
@@ -38,6 +42,8 @@ struct FileSystem {
 [[nodiscard]] nlohmann::json describe_file_system(const FileSystem& system,
                                                   const std::string& device,
                                                   const std::string& directory);
+/// What comes before the mount after a crash, as at the start of a machine.
+[[nodiscard]] Status repair_file_system(const FileSystem& system, const std::string& device);
 /// The errno is in the error's text.
 [[nodiscard]] Status mount_file_system(const FileSystem& system, const std::string& device,
                                        const std::string& directory);

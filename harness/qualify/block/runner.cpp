@@ -340,7 +340,9 @@ class Runner {
     ASSAY_TRY(control_.become(state));
     ASSAY_TRY(loop_->forget_cache());
     nlohmann::json answer = {{"not_mounted", ""}, {"canaries", 0}, {"judgement", nullptr}};
-    if (const Status mounted = mount_file_system(plan_.system, loop_->path(), mounted_); !mounted) {
+    Status mounted = repair_file_system(plan_.system, loop_->path());
+    if (mounted) mounted = mount_file_system(plan_.system, loop_->path(), mounted_);
+    if (!mounted) {
       answer["not_mounted"] = mounted.error().message();
       return answer;
     }
