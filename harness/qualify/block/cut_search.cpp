@@ -157,18 +157,27 @@ std::vector<std::string> CutSearch::story(const Cut& cut) const {
                   "(entry {} of the log) was answered",
                   interval.writes.size(), interval.end));
   std::size_t lost = 0;
-  for (const std::uint32_t entry : interval.writes) {
+  std::size_t told = 0;
+  // The last ones first to be left in: what failed is near the cut.
+  const std::size_t from = interval.writes.size() - std::min(interval.writes.size(), kLines);
+  for (std::size_t index = 0; index < interval.writes.size(); ++index) {
+    const std::uint32_t entry = interval.writes[index];
     const auto place = std::ranges::find(cut.state.kept, entry, &Piece::entry);
     const bool is_there = place != cut.state.kept.end();
     const std::uint32_t sectors = disk_.entries()[entry].sectors();
-    if (is_there && place->sectors == sectors) continue;
-    if (++lost > kLines) continue;
-    story.push_back(is_there ? fmt::format("torn: {}; sectors {} to {} of {} are there",
-                                           entry_text(entry), place->first_sector,
-                                           place->first_sector + place->sectors - 1, sectors)
-                             : "lost: " + entry_text(entry));
+    const bool whole = is_there && place->sectors == sectors;
+    lost += whole ? 0 : 1;
+    if (whole ? index < from : ++told > kLines) continue;
+    if (whole)
+      story.push_back("kept: " + entry_text(entry));
+    else if (is_there)
+      story.push_back(fmt::format("torn: {}; sectors {} to {} of {} are there", entry_text(entry),
+                                  place->first_sector, place->first_sector + place->sectors - 1,
+                                  sectors));
+    else
+      story.push_back("lost: " + entry_text(entry));
   }
-  if (lost > kLines) story.push_back(fmt::format("and {} more", lost - kLines));
+  if (told > kLines) story.push_back(fmt::format("and {} more were lost", told - kLines));
   if (lost == 0)
     story.push_back("none of them was lost: what is missing had not been given to the disk");
   story.push_back("the file system was mounted, which recovered it, and the store was opened");
