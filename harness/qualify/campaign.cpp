@@ -6,8 +6,8 @@
 #include <fmt/format.h>
 
 #include "harness/ledger/durable_file.h"
-#include "harness/ledger/named_output.h"
 #include "harness/ledger/ledger.h"
+#include "harness/ledger/named_output.h"
 #include "harness/provenance/provenance.h"
 #include "harness/provenance/sha256.h"
 #include "harness/qualify/record.h"
