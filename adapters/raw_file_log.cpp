@@ -177,12 +177,18 @@ Result<bool> RawLog::open_segment(std::size_t number) {
   }
   RawSegmentHeader header;
   const ssize_t got = ::pread(segment.read, &header, sizeof header, 0);
+  if (got < 0) {
+    const int code = errno;
+    ::close(segment.read);
+    return fail(system_error("raw-file: cannot read a segment", code).at(path(number)));
+  }
   const bool sound = got == sizeof header && header.magic == kMagic && header.number == number &&
                      header.checksum == header.expected() &&
                      (number == 1 || header.log_id == log_id_);
   if (!sound || header.version != kVersion) {
     ::close(segment.read);
-    if (number > 1 && header.magic != kMagic) return false;  // cut off while it was made
+    // Cut off while it was made: what is not synced may come back shorter, or as zeros.
+    if (number > 1 && (got != sizeof header || header.magic != kMagic)) return false;
     return fail(Error(ErrorKind::bad_input, sound ? "raw-file: a log of another version"
                                                   : "raw-file: not a segment of this log")
                     .at(path(number))

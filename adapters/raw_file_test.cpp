@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <filesystem>
 #include <fstream>
 #include <thread>
 
@@ -121,6 +122,29 @@ TEST_F(RawFile, goes_on_in_further_segments) {
     EXPECT_EQ(read(*session_, "large").size(), 300'000U);
     EXPECT_EQ(read(*session_, "after"), "it");
     open(settings, DurabilityClass::power);
+  }
+}
+
+TEST_F(RawFile, without_syncs_ends_before_a_segment_that_a_power_cut_left_short) {
+  const Settings settings{{"segment_bytes", "65536"}, {"method", "none"}};
+  for (const int left : {0, 20, -1}) {  // bytes that came back; -1: all, as zeros
+    open(settings);
+    for (int i = 0; i < 20; ++i) put("k" + std::to_string(i), std::string(9'000, 'v'));
+    ASSERT_GE(counter("segments"), 2);
+    close();
+    const auto size = std::filesystem::file_size(segment(2));
+    std::filesystem::resize_file(segment(2), left < 0 ? 0 : static_cast<std::uintmax_t>(left));
+    if (left < 0) std::filesystem::resize_file(segment(2), size);
+    open(settings);
+    EXPECT_EQ(read(*session_, "k0"), std::string(9'000, 'v')) << left;
+    EXPECT_EQ(read(*session_, "k19"), "(none)") << left;
+    put("after", "it");
+    open(settings);
+    EXPECT_EQ(read(*session_, "after"), "it") << left;
+    close();
+    for (const auto& entry : std::filesystem::directory_iterator(directory_.path())) {
+      std::filesystem::remove_all(entry.path());
+    }
   }
 }
 

@@ -137,7 +137,8 @@ std::string ProgressLine::line() const {
   const double elapsed_s = seconds_between(began_, now_());
   text += fmt::format(", {} elapsed", duration_text(static_cast<std::uint64_t>(elapsed_s)));
   if (const auto left = left_s()) {
-    text += fmt::format(", about {} left", duration_text(static_cast<std::uint64_t>(std::llround(*left))));
+    text += fmt::format(", about {} left",
+                        duration_text(static_cast<std::uint64_t>(std::llround(*left))));
   }
   if (voids_ > 0) text += fmt::format(", {} void and repeated", voids_);
   return text;
