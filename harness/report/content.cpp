@@ -326,7 +326,13 @@ bool beats(const ReportModel& model, const std::string& best, const std::string&
   });
 }
 
-/// The best arm, and which of the others it was shown to beat.
+bool compared(const ReportModel& model, const std::string& one, const std::string& other) {
+  return std::any_of(model.comparisons.begin(), model.comparisons.end(), [&](const Comparison& c) {
+    return (c.a == one && c.b == other) || (c.b == one && c.a == other);
+  });
+}
+
+/// The best arm, which of the others it was shown to beat, and which nothing was declared about.
 std::string leader_sentence(const ReportModel& model) {
   std::vector<const Row*> arms;
   for (const Row& row : model.rows) {
@@ -338,17 +344,24 @@ std::string leader_sentence(const ReportModel& model) {
   if (arms.size() == 1) return fmt::format("{} reaches {}.", arms.front()->arm, figure);
   std::vector<std::string> beaten;
   std::vector<std::string> open;
+  std::vector<std::string> untold;
   for (std::size_t i = 1; i < arms.size(); ++i) {
     const double ours = *arms.front()->geometric_mean.value;
     const double theirs = *arms[i]->geometric_mean.value;
     const double ratio = model.lower_is_better ? theirs / ours : ours / theirs;
-    const bool won = beats(model, arms.front()->arm, arms[i]->arm);
-    (won ? beaten : open).push_back(fmt::format("{} ({})", arms[i]->arm, format_ratio(ratio)));
+    const std::string& best = arms.front()->arm;
+    auto& list = beats(model, best, arms[i]->arm)      ? beaten
+                 : compared(model, best, arms[i]->arm) ? open
+                                                       : untold;
+    list.push_back(fmt::format("{} ({})", arms[i]->arm, format_ratio(ratio)));
   }
   std::string sentence = fmt::format("{} leads with {}", arms.front()->arm, figure);
   if (!beaten.empty()) sentence += fmt::format("; ahead of {}", fmt::join(beaten, ", "));
   if (!open.empty()) {
     sentence += fmt::format("; not shown to differ from {}", fmt::join(open, ", "));
+  }
+  if (!untold.empty()) {
+    sentence += fmt::format("; the plan compares it with none of {}", fmt::join(untold, ", "));
   }
   return sentence + ".";
 }

@@ -91,6 +91,16 @@ TEST_F(Report, an_arm_that_is_not_beaten_is_said_to_be_so) {
   EXPECT_TRUE(contains(headline, "not shown to differ from sqlite")) << headline;
 }
 
+TEST_F(Report, an_arm_about_which_nothing_is_declared_is_not_said_to_be_equal) {
+  ReportModel model = model_of(shape_, directory_.path());
+  std::erase_if(model.comparisons, [](const Comparison& comparison) {
+    return comparison.a == "sqlite" && comparison.b == "rocksdb";
+  });
+  const std::string headline = make_content(model).headline;
+  EXPECT_FALSE(contains(headline, "differ from sqlite")) << headline;
+  EXPECT_TRUE(contains(headline, "the plan compares it with none of sqlite")) << headline;
+}
+
 TEST_F(Report, a_disqualified_arm_is_last_and_has_no_figure) {
   ReportModel model = model_of(shape_, directory_.path());
   model.rows[0].disqualified = true;
