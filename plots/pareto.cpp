@@ -32,7 +32,7 @@ bool undominated(const Tradeoff& group, std::size_t i, bool less_is_better) {
 
 Axis axis_of(double low, double high, const Format& format) {
   if (low > 0 && high / low > 20.0) return decade_axis(low, high, format);
-  const double room = high * 1.08;
+  const double room = high > 0 ? high * 1.08 : 1.0;  // nothing cost anything
   Axis axis = cut_at(linear_axis(room, format), room);
   if (axis.ticks.size() > 4) {  // a panel is small
     std::vector<std::pair<double, std::string>> fewer;

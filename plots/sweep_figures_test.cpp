@@ -98,6 +98,16 @@ TEST_F(SweepFigures, have_a_logarithmic_axis_where_values_span_more_than_a_decad
   EXPECT_EQ(bytes_of(source).find("set logscale x"), std::string::npos);
 }
 
+TEST_F(SweepFigures, are_drawn_where_nothing_cost_anything) {
+  FigureSet set = sweep();
+  for (Tradeoff& group : set.tradeoffs[0].groups) {
+    for (Tradeoff::Point& point : group.points) point.cost = 0;  // stores that write nothing
+  }
+  const auto drawn = draw_figures(set, directory_.string());
+  ASSERT_TRUE(drawn) << drawn.error().message();
+  EXPECT_TRUE(drawn->notes.empty()) << drawn->notes.front();
+}
+
 TEST_F(SweepFigures, mark_what_nothing_beats_in_both) {
   ASSERT_TRUE(draw_figures(sweep(), directory_.string()));
   const std::string data = bytes_of(directory_ / "pareto-space.dat");
