@@ -140,6 +140,17 @@ void add_resources(const Plan& plan, const ArmSample& sample, json& row) {
       number_at(first_phase, "logical_bytes_written").value_or(1.0) <= 0.0
           ? "nothing is written in the measured phase"
           : why_unknown(first_phase, "io.device_write_bytes"));
+  row["read_amplification"] = median_figure(
+      sample,
+      [&](const json& raw) -> std::optional<double> {
+        const auto device = number_at(phase(raw), "io.device_read_bytes");
+        const auto logical = number_at(phase(raw), "logical_bytes_read");
+        if (!device || !logical || *logical <= 0.0) return std::nullopt;
+        return *device / *logical;
+      },
+      number_at(first_phase, "logical_bytes_read").value_or(1.0) <= 0.0
+          ? "nothing is read in the measured phase"
+          : why_unknown(first_phase, "io.device_read_bytes"));
   row["disk_bytes_per_entry"] = median_figure(
       sample,
       [](const json& raw) -> std::optional<double> {

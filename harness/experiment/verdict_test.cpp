@@ -267,6 +267,7 @@ TEST_F(Verdict, shows_shares_of_the_references_and_figures_an_operation) {
   EXPECT_EQ(alpha["barriers_per_operation"], 1.0);
   EXPECT_EQ(alpha["device_bytes_per_operation"], 500.0);
   EXPECT_EQ(alpha["write_amplification"], 5.0);
+  EXPECT_EQ(alpha["read_amplification"], 2.5);
   EXPECT_EQ(alpha["disk_bytes_per_entry"], 81.92);
   EXPECT_EQ(alpha["cpu_ns_per_operation"], 300.0);
   EXPECT_EQ(alpha["drain_ns"], 7.0);

@@ -214,6 +214,7 @@ TableSource rows() {
                       {"barriers_per_operation", "/barriers_per_operation"},
                       {"device_bytes_per_operation", "/device_bytes_per_operation"},
                       {"write_amplification", "/write_amplification"},
+                      {"read_amplification", "/read_amplification"},
                       {"disk_bytes_per_entry", "/disk_bytes_per_entry"},
                       {"rss_peak_bytes", "/rss_peak_bytes"},
                       {"cpu_ns_per_operation", "/cpu_ns_per_operation"},

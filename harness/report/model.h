@@ -53,6 +53,7 @@ struct Row {
   Quantity median, cv, share_of_raw;
   Quantity p50_ns, p90_ns, p99_ns, p999_ns, max_ns;
   Quantity barriers_per_operation, device_bytes_per_operation, write_amplification;
+  Quantity read_amplification;  ///< records from before it have none
   Quantity disk_bytes_per_entry, rss_peak_bytes, cpu_ns_per_operation, drain_ns, recovery_ns;
 };
 

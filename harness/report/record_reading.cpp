@@ -187,6 +187,7 @@ Row read_row(const json& record) {
       {"barriers_per_operation", &row.barriers_per_operation},
       {"device_bytes_per_operation", &row.device_bytes_per_operation},
       {"write_amplification", &row.write_amplification},
+      {"read_amplification", &row.read_amplification},
       {"disk_bytes_per_entry", &row.disk_bytes_per_entry},
       {"rss_peak_bytes", &row.rss_peak_bytes},
       {"cpu_ns_per_operation", &row.cpu_ns_per_operation},
