@@ -39,7 +39,7 @@ def rows_of(ledger):
             "machine": provenance["fingerprint"][:16],
             "record": hashlib.sha256(line.encode()).hexdigest(),
         }
-        stem = f"{body['experiment']}:{body['result'].rsplit('-', 1)[-1]}"
+        stem = f"{body['experiment']}:{body['result']}"
         for row in body["rows"]:
             low, high = row["interval"] if isinstance(row["interval"], list) else ("", "")
             yield common | {
