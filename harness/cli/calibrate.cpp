@@ -10,6 +10,7 @@
 
 #include "harness/cli/assignment.h"
 #include "harness/cli/experiment_run.h"
+#include "harness/cli/print_json.h"
 #include "harness/experiment/calibration.h"
 #include "harness/experiment/progress.h"
 #include "harness/experiment/stop_signal.h"
@@ -30,6 +31,7 @@ struct CalibrateOptions {
   std::string root;
   std::string out;
   std::vector<std::string> assignments;
+  bool as_json = false;
 };
 
 Result<Plan> plan_of(const CalibrateOptions& options) {
@@ -67,9 +69,17 @@ Result<ExitStatus> calibrate(const CalibrateOptions& options) {
   const auto done =
       calibrate_on_trials(*plan, request, RunServices::real(command_line()), stop.flag(), progress);
   if (!done) return fail(done.error());
+  const ExitStatus status = done->body["ok"] == true ? ExitStatus::done : ExitStatus::rejected;
+  if (options.as_json) {
+    print_json({{"schema", 1},
+                {"calibration", done->body},
+                {"ledger", done->ledger_path},
+                {"head", done->head}});
+    return status;
+  }
   fmt::print("{}\nledger  {}\nhead    {}\n", done->body["sentence"].get<std::string>(),
              done->ledger_path, done->head);
-  return done->body["ok"] == true ? ExitStatus::done : ExitStatus::rejected;
+  return status;
 }
 
 }  // namespace
@@ -105,6 +115,7 @@ void add_calibrate(CLI::App& app, Invocation& invocation) {
                    "new directory for ledger and raw records, or that of the same calibration, "
                    "stopped, to go on with")
       ->required();
+  verb->add_flag("--json", options->as_json, "print the figures as JSON and nothing else");
   verb->callback(
       [options, &invocation] { invocation.action = [options] { return calibrate(*options); }; });
 }

@@ -155,6 +155,15 @@ TEST_F(Registration, a_calibration_is_recorded_with_what_it_found) {
   EXPECT_NE(done.out.find(" A/A experiments ("), std::string::npos) << done.out;
   const std::string text = read_file(directory_ / "cal" / "ledger.jsonl");
   EXPECT_NE(text.find("\"kind\":\"calibration\""), std::string::npos);
+
+  const Finished told = assay(
+      "calibrate --store null --workload ycsb-c --durability volatile --experiments 2 --trials 2"
+      " --set keys.count=200 --set phases.run.duration_ms=5 --root bench --out cal2 --json");
+  ASSERT_TRUE(told.status == 0 || told.status == 3) << told.err;
+  const json figures = json::parse(told.out);
+  EXPECT_EQ(figures["calibration"]["experiments"], 2);
+  EXPECT_EQ(figures["calibration"]["ok"], told.status == 0);
+  EXPECT_EQ(figures["head"].get<std::string>().size(), 64U);
 }
 
 }  // namespace
