@@ -356,6 +356,8 @@ TEST_F(BadInput, an_empty_name_in_a_list_is_refused_wherever_it_stands) {
   }
   expect_one_message(assay("doctor --demand thp,"), 2, {"--demand", "empty name"});
   expect_one_message(assay("qualify --store lmdb --level K,,F"), 2, {"--level", "empty name"});
+  expect_one_message(assay("qualify --store lmdb --level B --file-system ext4,ext4"), 2,
+                     {"--file-system", "ext4 twice"});
   EXPECT_FALSE(std::filesystem::exists(directory_ / "runs"));
 }
 

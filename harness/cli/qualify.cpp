@@ -18,10 +18,11 @@
 #include <linux/magic.h>
 #include <nlohmann/json.hpp>
 
+#include "adapters/plain_name.h"
 #include "harness/cli/experiment_run.h"
+#include "harness/cli/qualify_output.h"
 #include "harness/cli/text_flags.h"
 #include "harness/cli/verb.h"
-#include "harness/experiment/progress.h"
 #include "harness/experiment/stop_signal.h"
 #include "harness/ledger/ledger.h"
 #include "harness/qualify/block/exec_store.h"
@@ -29,7 +30,6 @@
 #include "harness/qualify/bundle.h"
 #include "harness/qualify/campaign.h"
 #include "harness/qualify/matrix.h"
-#include "workloads/plain_name.h"
 
 namespace assay::cli {
 namespace {
@@ -164,6 +164,9 @@ Status check_file_systems(const std::vector<std::string>& names) {
   for (const std::string& name : names) {
     const auto known = qualify::block::find_file_system(name);
     if (!known) return fail(known.error());
+    if (std::ranges::count(names, name) > 1)
+      return fail(Error(ErrorKind::bad_input, fmt::format("--file-system names {} twice", name))
+                      .hint("each gets a part of the budget: name it once"));
   }
   return {};
 }
@@ -222,91 +225,6 @@ Result<qualify::CampaignPlan> plan_of(const QualifyOptions& options) {
   plan.out = options.out.empty() ? choose_out(plan) : options.out;
   plan.ledger = ledger_of(options.out);
   return plan;
-}
-
-/// Every line of a text that a store may have had a part in.
-std::string printable_lines(const std::string& text) {
-  std::string shown;
-  std::size_t at = 0;
-  while (at < text.size()) {
-    const std::size_t end = std::min(text.find('\n', at), text.size());
-    shown += printable(std::string_view(text).substr(at, end - at)) + "\n";
-    at = end + 1;
-  }
-  return shown;
-}
-
-/// One rewritten line on a terminal, a line every few seconds elsewhere; to standard error.
-class CampaignLine final : public qualify::CampaignObserver {
- public:
-  CampaignLine() : terminal_(::isatty(STDERR_FILENO) != 0) {}
-  void level_begins(qualify::Level level, const std::string& profile) override {
-    level_ = fmt::format("level {}{}{}", to_string(level), profile.empty() ? "" : ", ", profile);
-    began_ = Clock::now();
-    first_fraction_.reset();
-  }
-  void progress(double fraction, const std::string& sentence) override {
-    const auto now = Clock::now();
-    if (!first_fraction_) first_fraction_ = fraction;
-    const auto quiet = terminal_ ? std::chrono::milliseconds(200) : std::chrono::seconds(5);
-    if (now - shown_ < quiet) return;
-    shown_ = now;
-    const double done = fraction - *first_fraction_;
-    const double took = std::chrono::duration<double>(now - began_).count();
-    std::string text = fmt::format("{}: {:3.0f} %, {}", level_, fraction * 100.0, sentence);
-    if (done > 0.01)
-      text += fmt::format(
-          ", {} left", duration_text(static_cast<std::uint64_t>(took / done * (1.0 - fraction))));
-    write(terminal_ ? "\r\x1b[2K" + text : text + "\n");
-  }
-  void level_ends(const qualify::LevelOutcome& /*outcome*/) override {
-    if (terminal_) write("\r\x1b[2K");
-  }
-  void note(const std::string& sentence) override { write(printable(sentence) + "\n"); }
-
- private:
-  using Clock = std::chrono::steady_clock;
-  static void write(const std::string& text) {
-    std::fputs(text.c_str(), stderr);
-    std::fflush(stderr);
-  }
-  bool terminal_;
-  std::string level_;
-  Clock::time_point began_;
-  Clock::time_point shown_;
-  std::optional<double> first_fraction_;
-};
-
-std::string counts_text(const nlohmann::json& counts) {
-  std::string text;
-  for (const auto& [name, value] : counts.items())
-    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name, value.dump());
-  return text;
-}
-
-void print_outcome(const qualify::CampaignPlan& plan, const qualify::LevelOutcome& outcome) {
-  fmt::print("level {}{}  {}\n", to_string(outcome.level),
-             outcome.profile.empty() ? "" : " (" + outcome.profile + ")",
-             to_string(outcome.verdict));
-  fmt::print("  claimed   {} (may lose here: {})\n", to_string(plan.claimed),
-             to_string(outcome.allowed));
-  fmt::print("  observed  {}", to_string(outcome.observed));
-  if (outcome.lost_most > 0) fmt::print(", {} acknowledged commits at once", outcome.lost_most);
-  fmt::print("\n  proven    {}\n",
-             outcome.proven ? to_string(*outcome.proven) : std::string_view("nothing"));
-  if (!outcome.reason.empty()) fmt::print("  why       {}\n", printable(outcome.reason));
-  fmt::print("  cases     {} in {:.1f} s ({:.1f}/s), {} beyond the contract\n", outcome.cases,
-             outcome.elapsed_s,
-             static_cast<double>(outcome.cases) / std::max(0.001, outcome.elapsed_s),
-             outcome.failures);
-  fmt::print("  coverage\n");
-  for (const auto& [name, value] : outcome.coverage.items()) {
-    std::string words = name;
-    std::ranges::replace(words, '_', ' ');
-    fmt::print("    {}: {}\n", words, value.is_object() ? counts_text(value) : value.dump());
-  }
-  for (const std::string& bundle : outcome.bundles)
-    fmt::print("  bundle    {}  (assay qualify replay {})\n", bundle, bundle);
 }
 
 ExitStatus status_of(qualify::Verdict verdict) {

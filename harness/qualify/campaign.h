@@ -97,6 +97,8 @@ struct LevelOutcome {
   bool finished = false;  ///< false: stopped; `resume` continues it
   nlohmann::json resume;  ///< what the level needs to go on
 };
+/// Adds to a number of `coverage`, which begins with 0.
+void count(nlohmann::json& coverage, const std::string& name, std::uint64_t more = 1);
 [[nodiscard]] nlohmann::json to_json(const LevelOutcome& outcome);
 [[nodiscard]] Result<LevelOutcome> level_outcome_from_json(const nlohmann::json& json);
 
@@ -108,7 +110,7 @@ class CampaignObserver {
   /// `fraction` of the budget; `sentence` says what was found so far.
   virtual void progress(double /*fraction*/, const std::string& /*sentence*/) {}
   virtual void note(const std::string& /*sentence*/) {}
-  /// What could be resumed if this process died now; the level tells it every few seconds.
+  /// What could be resumed if this process died now; the level tells it now and then.
   virtual void so_far(const LevelOutcome& /*outcome*/) {}
   virtual void level_ends(const LevelOutcome& /*outcome*/) {}
 };

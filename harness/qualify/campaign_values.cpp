@@ -107,6 +107,11 @@ nlohmann::json identity_json(const CampaignPlan& plan) {
   return identity;
 }
 
+void count(nlohmann::json& coverage, const std::string& name, std::uint64_t more) {
+  if (coverage.is_null()) coverage = nlohmann::json::object();
+  coverage[name] = coverage.value(name, std::uint64_t{0}) + more;
+}
+
 nlohmann::json to_json(const LevelOutcome& outcome) {
   return {{"level", to_string(outcome.level)},
           {"profile", outcome.profile},

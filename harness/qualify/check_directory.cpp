@@ -14,15 +14,6 @@ namespace {
 
 using Kind = Finding::Kind;
 
-class SilentSink final : public ReceiptSink {
- public:
-  void begun(std::uint32_t /*writer*/, std::uint64_t /*number*/) override {}
-  void acknowledged(std::uint32_t /*writer*/, std::uint64_t /*number*/) override {}
-  std::uint64_t sync_begins() override { return 0; }
-  void synced(std::uint64_t /*begun_at*/) override {}
-  void stage(Stage /*now*/) override {}
-};
-
 class DirectoryCheck {
  public:
   explicit DirectoryCheck(const CheckRequest& request)
@@ -137,7 +128,7 @@ class DirectoryCheck {
   }
 
   const CheckRequest& request_;
-  SilentSink silent_;
+  SilentReceipts silent_;
   ReceiptSink& sink_;
 };
 

@@ -36,6 +36,16 @@ class ReceiptSink {
   virtual void stage(Stage now) = 0;
 };
 
+/// Receipts that nobody asks for.
+class SilentReceipts final : public ReceiptSink {
+ public:
+  void begun(std::uint32_t /*writer*/, std::uint64_t /*number*/) override {}
+  void acknowledged(std::uint32_t /*writer*/, std::uint64_t /*number*/) override {}
+  std::uint64_t sync_begins() override { return 0; }
+  void synced(std::uint64_t /*begun_at*/) override {}
+  void stage(Stage /*now*/) override {}
+};
+
 /// One transaction: its places in the order; 0 = not.
 struct Receipt {
   std::uint64_t begun = 0;

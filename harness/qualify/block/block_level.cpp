@@ -12,6 +12,7 @@
 #include "harness/qualify/block/cut_search.h"
 #include "harness/qualify/block/exec_store.h"
 #include "harness/qualify/block/loop_device.h"
+#include "harness/qualify/budget_meter.h"
 #include "harness/qualify/bundle.h"
 #include "harness/qualify/controls.h"
 #include "harness/trial/trial_directory.h"
@@ -19,28 +20,23 @@
 namespace assay::qualify::block {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 constexpr std::uint64_t kTransactions = 48;  ///< of all writers together
 constexpr std::uint64_t kStatesOfHistory = 125;
-constexpr std::chrono::milliseconds kTime{60'000};
 constexpr std::uint32_t kShrinkTries = 40;
-
-void count(nlohmann::json& into, const std::string& name, std::uint64_t more = 1) {
-  if (into.is_null()) into = nlohmann::json::object();
-  into[name] = into.value(name, std::uint64_t{0}) + more;
-}
 
 class BlockLevel {
  public:
   BlockLevel(const CampaignPlan& plan, FileSystem system, const DiskFault& fault,
              LevelOutcome outcome, unsigned share, const std::atomic<bool>& stop,
              CampaignObserver& observer)
-      : plan_(plan), share_(share), outcome_(std::move(outcome)), stop_(stop), observer_(observer) {
+      : plan_(plan),
+        outcome_(std::move(outcome)),
+        stop_(stop),
+        observer_(observer),
+        meter_(plan, outcome_.elapsed_s, share) {
     lanes_plan_.system = std::move(system);
     lanes_plan_.fault = fault;
     next_ = outcome_.resume.value("next", std::uint64_t{0});
-    elapsed_before_s_ = outcome_.elapsed_s;
     // What it says was of the state in which the level was stopped.
     if (outcome_.failures == 0) outcome_.reason.clear();
     if (outcome_.coverage.contains("states_that_the_disk_cannot_have"))
@@ -73,14 +69,16 @@ class BlockLevel {
       if (!lane) return fail(lane.error());
       lanes.push_back(std::move(*lane));
     }
-    while (!stop_ && !spent()) {
+    while (!stop_ && !meter_.spent(outcome_)) {
       const Status done = run_history(*disk, lanes, home->path());
       if (!done && done.error().kind() == ErrorKind::environment && outcome_.cases == 0)
         return skipped(done.error().message());
       if (!done) return fail(done.error());
+      // Between two histories only: what is kept of a part of one would be counted again with it.
+      note_position();
+      observer_.so_far(outcome_);
       if (exhausted_ && found_new_ == 0) break;
     }
-    note_position();
     outcome_.finished = !stop_;
     if (outcome_.finished) outcome_.resume = nullptr;
     judge();
@@ -114,8 +112,8 @@ class BlockLevel {
       ++found_new_;
       const bool beyond = cut.disk_lied() || !cut.checked.judgement.allowed(outcome_.allowed);
       if (beyond && !worst) worst = cut;
-      tell();
-      return !stop_ && !spent();
+      meter_.tell(outcome_, "cuts", observer_);
+      return !stop_ && !meter_.spent(outcome_);
     }));
     exhausted_ = search.exhausted();
     note_search(search);
@@ -126,9 +124,10 @@ class BlockLevel {
 
   /// Some histories for every budget, so that one of them cannot decide alone.
   [[nodiscard]] std::uint64_t states_of_history() const {
-    if (!plan_.budget.cases) return kStatesOfHistory;
-    const std::uint64_t left = cases_budget() - std::min(cases_budget(), outcome_.cases);
-    return std::min(left, std::clamp<std::uint64_t>(cases_budget() / 4, 20, kStatesOfHistory));
+    const std::uint64_t all = meter_.cases();
+    if (all == 0) return kStatesOfHistory;
+    return std::min(all - std::min(all, outcome_.cases),
+                    std::clamp<std::uint64_t>(all / 4, 20, kStatesOfHistory));
   }
 
   void note_recording(const SharedDisk& disk, const Recorded& recorded, const CutSearch& search) {
@@ -236,50 +235,14 @@ class BlockLevel {
     return {};
   }
 
-  [[nodiscard]] std::uint64_t cases_budget() const {
-    return std::max<std::uint64_t>(*plan_.budget.cases / share_, 1);
-  }
-  [[nodiscard]] double elapsed_s() const {
-    return elapsed_before_s_ + std::chrono::duration<double>(Clock::now() - began_).count();
-  }
-  [[nodiscard]] double fraction() const {
-    double most = 0.0;
-    if (plan_.budget.cases)
-      most = static_cast<double>(outcome_.cases) / static_cast<double>(cases_budget());
-    const auto time = plan_.budget.time.value_or(kTime) / share_;
-    if (plan_.budget.time || !plan_.budget.cases)
-      most = std::max(most, elapsed_s() * 1000.0 / static_cast<double>(time.count()));
-    return std::min(1.0, most);
-  }
-  [[nodiscard]] bool spent() const {
-    return fraction() >= 1.0 || outcome_.failures >= plan_.failures_max;
-  }
-
   void note_position() {
-    outcome_.elapsed_s = elapsed_s();
+    outcome_.elapsed_s = meter_.elapsed_s();
     if (outcome_.elapsed_s > 0.0)
       outcome_.coverage["cuts_per_second"] =
           static_cast<double>(static_cast<std::int64_t>(static_cast<double>(outcome_.cases) /
                                                         outcome_.elapsed_s * 10.0)) /
           10.0;
     outcome_.resume = {{"next", next_}};
-  }
-
-  void tell() {
-    const auto now = Clock::now();
-    if (now - told_ < std::chrono::milliseconds(200)) return;
-    told_ = now;
-    observer_.progress(
-        fraction(),
-        fmt::format("{} cuts ({:.0f}/s), worst so far: {}{}", outcome_.cases,
-                    static_cast<double>(outcome_.cases) / std::max(0.1, elapsed_s()),
-                    to_string(outcome_.observed),
-                    outcome_.failures == 0 ? std::string()
-                                           : fmt::format(", {} failures", outcome_.failures)));
-    if (now - saved_ < std::chrono::seconds(5)) return;
-    saved_ = now;
-    note_position();
-    observer_.so_far(outcome_);
   }
 
   void judge() {
@@ -311,7 +274,6 @@ class BlockLevel {
   }
 
   const CampaignPlan& plan_;
-  unsigned share_;  ///< of the budget: one of so many
   LanePlan lanes_plan_;
   LevelOutcome outcome_;
   const std::atomic<bool>& stop_;
@@ -320,10 +282,7 @@ class BlockLevel {
   std::uint64_t found_new_ = 0;
   bool exhausted_ = false;
   std::string disk_error_;
-  double elapsed_before_s_ = 0.0;
-  Clock::time_point began_ = Clock::now();
-  Clock::time_point told_ = began_;
-  Clock::time_point saved_ = began_;
+  BudgetMeter meter_;
 };
 
 }  // namespace

@@ -62,7 +62,10 @@ class BlockLevelTest : public ::testing::Test {
 
   LevelOutcome run(const CampaignPlan& plan, const DiskFault& fault = {}) {
     Silent silent;
-    const auto outcomes = run_block_level_on(fault, plan, {}, stop_, silent);
+    return run(plan, fault, silent);
+  }
+  LevelOutcome run(const CampaignPlan& plan, const DiskFault& fault, CampaignObserver& observer) {
+    const auto outcomes = run_block_level_on(fault, plan, {}, stop_, observer);
     EXPECT_TRUE(outcomes) << (outcomes ? "" : outcomes.error().message());
     if (!outcomes || outcomes->size() != 1) return {};
     if (std::getenv("ASSAY_TEST_STORIES") != nullptr)
@@ -86,6 +89,26 @@ TEST_F(BlockLevelTest, a_safe_setting_passes_and_is_proven_on_the_file_system_th
   const nlohmann::json system = outcome.coverage.value("file_system", nlohmann::json::object());
   EXPECT_NE(system.value("features", "").find("has_journal"), std::string::npos) << system.dump();
   EXPECT_GT(outcome.coverage.value("disk_flushes", 0), 40);
+}
+
+/// Keeps what a campaign that is killed would go on from.
+class Positions final : public CampaignObserver {
+ public:
+  void so_far(const LevelOutcome& outcome) override {
+    const auto began = outcome.resume.value("next", 0) - outcome.coverage.value("histories", 0);
+    EXPECT_EQ(began, 0) << "a history would be counted twice after a kill";
+    ++seen_;
+  }
+  [[nodiscard]] int seen() const { return seen_; }
+
+ private:
+  int seen_ = 0;
+};
+
+TEST_F(BlockLevelTest, what_is_kept_for_a_continuation_counts_whole_histories_alone) {
+  Positions positions;
+  run(plan_of("raw-file", {}, 60), {}, positions);
+  EXPECT_GT(positions.seen(), 1);
 }
 
 TEST_F(BlockLevelTest, a_lossy_setting_reaches_what_it_may_lose) {
@@ -296,11 +319,18 @@ TEST_P(OtherFileSystem, cuts_are_mounted_on_several_lanes_and_lose_nothing) {
   CampaignPlan plan = plan_of("sqlite", {{"journal_mode", "wal"}, {"synchronous", "full"}}, 12);
   plan.file_systems = {GetParam()};
   const LevelOutcome outcome = run(plan);
-  EXPECT_EQ(outcome.verdict, Verdict::inconclusive) << outcome.reason;
-  EXPECT_EQ(outcome.observed, Loss::intact);
   EXPECT_EQ(outcome.profile, GetParam());
   const nlohmann::json system = outcome.coverage.value("file_system", nlohmann::json::object());
   EXPECT_GT(system.value("features", "").size(), 10U) << system.dump();
+  EXPECT_GT(outcome.cases, 0U) << outcome.coverage.dump();
+  // Linux before commit 1308255bbf84 (February 2026) does not write an inode by fsync when ext4 has
+  // no journal, so that a right store may lose what it synced. That is for the level to say.
+  if (GetParam() == std::string("ext4-nojournal")) {
+    EXPECT_NE(outcome.verdict, Verdict::harness_error) << outcome.reason;
+    return;
+  }
+  EXPECT_EQ(outcome.verdict, Verdict::inconclusive) << outcome.reason;
+  EXPECT_EQ(outcome.observed, Loss::intact);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, OtherFileSystem, ::testing::Values("ext4-nojournal", "xfs", "btrfs"),

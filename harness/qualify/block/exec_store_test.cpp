@@ -11,15 +11,6 @@
 namespace assay::qualify::block {
 namespace {
 
-class SilentReceipts final : public ReceiptSink {
- public:
-  void begun(std::uint32_t /*writer*/, std::uint64_t /*number*/) override {}
-  void acknowledged(std::uint32_t /*writer*/, std::uint64_t /*number*/) override {}
-  std::uint64_t sync_begins() override { return 0; }
-  void synced(std::uint64_t /*begun_at*/) override {}
-  void stage(Stage /*now*/) override {}
-};
-
 class ExecStoreTest : public ::testing::Test {
  protected:
   static const Driver& driver(const std::string& command) {

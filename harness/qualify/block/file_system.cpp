@@ -19,6 +19,7 @@
 #include <string_view>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 namespace assay::qualify::block {
@@ -146,8 +147,6 @@ std::string features_of(const FileSystem& system, const std::string& device,
   }
   if (system.type == "xfs") {
     if (!run_program({"xfs_info", directory}, text)) return "unknown";
-    std::istringstream words(text);
-    std::string word;
     std::string features;
     for (const std::string_view wanted :
          {"crc=", "finobt=", "sparse=", "rmapbt=", "reflink=", "bigtime=", "lazy-count="}) {
@@ -160,16 +159,15 @@ std::string features_of(const FileSystem& system, const std::string& device,
   }
   if (!run_program({"btrfs", "inspect-internal", "dump-super", device}, text)) return "unknown";
   std::string features;
-  for (std::size_t at = text.find("incompat_flags"); at != std::string::npos;) {
-    const std::size_t end = text.find("cache_generation", at);
-    std::istringstream lines(text.substr(at, end == std::string::npos ? end : end - at));
-    std::string word;
-    while (lines >> word)
-      if (!word.starts_with("0x") && word != "|" && word != "(" && word != ")" &&
-          word != "incompat_flags")
-        features += (features.empty() ? "" : " ") + word;
-    break;
-  }
+  const std::size_t at = text.find("incompat_flags");
+  if (at == std::string::npos) return features;
+  const std::size_t end = text.find("cache_generation", at);
+  std::istringstream lines(text.substr(at, end == std::string::npos ? end : end - at));
+  std::string word;
+  while (lines >> word)
+    if (!word.starts_with("0x") && word != "|" && word != "(" && word != ")" &&
+        word != "incompat_flags")
+      features += (features.empty() ? "" : " ") + word;
   return features;
 }
 
@@ -182,7 +180,7 @@ Result<FileSystem> find_file_system(const std::string& name) {
     names.push_back(system.name);
   }
   return fail(Error(ErrorKind::bad_input, fmt::format("there is no file system '{}'", name))
-                  .hint("valid: ext4, ext4-nojournal, xfs, btrfs"));
+                  .hint(fmt::format("valid: {}", fmt::join(names, ", "))));
 }
 
 std::string what_is_lacking(const FileSystem& system) {

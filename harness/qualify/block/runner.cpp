@@ -37,16 +37,6 @@ constexpr std::uint32_t kSyncOneIn = 6;  ///< of the nudges, for the whole file 
 
 constexpr int kStoreFailed = 3;
 
-/// Receipts that nobody asks for.
-class SilentReceipts final : public ReceiptSink {
- public:
-  void begun(std::uint32_t /*writer*/, std::uint64_t /*number*/) override {}
-  void acknowledged(std::uint32_t /*writer*/, std::uint64_t /*number*/) override {}
-  std::uint64_t sync_begins() override { return 0; }
-  void synced(std::uint64_t /*begun_at*/) override {}
-  void stage(Stage /*now*/) override {}
-};
-
 /// Asks the parent to have data written back, and waits until it has.
 class Nudges {
  public:
@@ -157,6 +147,9 @@ class Runner {
   Status prepare() {
     ASSAY_TRY(adopt_orphans());
     ASSAY_TRY(control_.wait_until_ready());
+    // Once more: what is mounted from here on must not be the server's to unmount. A server that is
+    // killed would wait for the disk, which it serves itself, before it lets go of /dev/fuse.
+    ASSAY_TRY(enter_own_namespace());
     Result<SharedText> text = SharedText::make(kTextBytes);
     if (!text) return fail(text.error());
     text_ = std::make_unique<SharedText>(std::move(*text));

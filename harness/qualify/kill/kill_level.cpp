@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "harness/qualify/budget_meter.h"
 #include "harness/qualify/controls.h"
 #include "harness/qualify/kill/kill_request.h"
 #include "harness/trial/child_process.h"
@@ -35,13 +36,16 @@ class KillLevel {
  public:
   KillLevel(const CampaignPlan& plan, LevelOutcome outcome, const std::atomic<bool>& stop,
             CampaignObserver& observer)
-      : plan_(plan), outcome_(std::move(outcome)), stop_(stop), observer_(observer) {
+      : plan_(plan),
+        outcome_(std::move(outcome)),
+        stop_(stop),
+        observer_(observer),
+        meter_(plan, outcome_.elapsed_s) {
     next_ = outcome_.resume.value("next", std::uint64_t{0});
     for (const nlohmann::json& one : outcome_.resume.value("pending", nlohmann::json::array()))
       pending_.push_back(one);
     for (const nlohmann::json& one : outcome_.resume.value("images", nlohmann::json::array()))
       images_.insert(one.get<std::uint64_t>());
-    elapsed_before_s_ = outcome_.elapsed_s;
   }
 
   Result<LevelOutcome> run() {
@@ -49,11 +53,11 @@ class KillLevel {
     while (!stop_.load()) {
       for (Lane& lane : lanes_) ASSAY_TRY(listen(lane));
       for (Lane& lane : lanes_)
-        if (lane.ready && !lane.busy && !spent()) ASSAY_TRY(hand_out(lane));
+        if (lane.ready && !lane.busy && !meter_.spent(outcome_)) ASSAY_TRY(hand_out(lane));
       tell();
       const bool all_idle =
           std::ranges::none_of(lanes_, [](const Lane& lane) { return lane.busy || !lane.ready; });
-      if (spent() && all_idle) break;
+      if (meter_.spent(outcome_) && all_idle) break;
     }
     note_position();
     outcome_.finished = !stop_.load();
@@ -145,25 +149,8 @@ class KillLevel {
     return {};
   }
 
-  [[nodiscard]] double elapsed_s() const {
-    return elapsed_before_s_ + std::chrono::duration<double>(Clock::now() - began_).count();
-  }
-
-  [[nodiscard]] double fraction() const {
-    double most = 0.0;
-    if (plan_.budget.cases)
-      most = static_cast<double>(outcome_.cases) / static_cast<double>(*plan_.budget.cases);
-    const auto time = plan_.budget.time.value_or(std::chrono::seconds(60));
-    if (plan_.budget.time || !plan_.budget.cases)
-      most = std::max(most, elapsed_s() * 1000.0 / static_cast<double>(time.count()));
-    return std::min(1.0, most);
-  }
-  [[nodiscard]] bool spent() const {
-    return fraction() >= 1.0 || outcome_.failures >= plan_.failures_max;
-  }
-
   void note_position() {
-    outcome_.elapsed_s = elapsed_s();
+    outcome_.elapsed_s = meter_.elapsed_s();
     nlohmann::json pending = pending_;
     for (const Lane& lane : lanes_)
       if (lane.busy) pending.push_back(lane.running);
@@ -171,16 +158,8 @@ class KillLevel {
   }
 
   void tell() {
+    meter_.tell(outcome_, "kills", observer_);
     const auto now = Clock::now();
-    if (now - told_ < std::chrono::milliseconds(200)) return;
-    told_ = now;
-    observer_.progress(
-        fraction(),
-        fmt::format("{} kills ({:.0f}/s), worst so far: {}{}", outcome_.cases,
-                    static_cast<double>(outcome_.cases) / std::max(0.1, elapsed_s()),
-                    to_string(outcome_.observed),
-                    outcome_.failures == 0 ? std::string()
-                                           : fmt::format(", {} failures", outcome_.failures)));
     if (now - saved_ < std::chrono::seconds(5)) return;
     saved_ = now;
     note_position();
@@ -195,16 +174,9 @@ class KillLevel {
   std::uint64_t next_ = 0;
   std::deque<std::uint64_t> pending_;
   std::set<std::uint64_t> images_;
-  double elapsed_before_s_ = 0.0;
-  Clock::time_point began_ = Clock::now();
-  Clock::time_point told_ = began_;
-  Clock::time_point saved_ = began_;
+  BudgetMeter meter_;
+  Clock::time_point saved_ = Clock::now();
 };
-
-void count(nlohmann::json& into, const std::string& name, std::uint64_t more = 1) {
-  if (into.is_null()) into = nlohmann::json::object();
-  into[name] = into.value(name, std::uint64_t{0}) + more;
-}
 
 }  // namespace
 

@@ -322,9 +322,18 @@ TEST_P(ToyMistake, IsFoundWithFewLostCallsWhereItCanDoHarm) {
   }
 }
 
-TEST_P(ToyMistake, DoesNoHarmUnderAProfileThatPromisesMore) {
+/// Those that do no harm under some profile.
+std::vector<std::size_t> forgiven_mistakes() {
+  std::vector<std::size_t> all;
+  for (std::size_t index = 0; index < mistakes().size(); ++index)
+    if (mistakes()[index].passes_under) all.push_back(index);
+  return all;
+}
+
+class ForgivenToyMistake : public testing::TestWithParam<std::size_t> {};
+
+TEST_P(ForgivenToyMistake, DoesNoHarmUnderAProfileThatPromisesMore) {
   const Mistake& mistake = mistakes()[GetParam()];
-  if (!mistake.passes_under) GTEST_SKIP() << "it does harm under every profile";
   SCOPED_TRACE(mistake.name);
   const Bench bench(mistake);
   const auto recorded = bench.record();
@@ -336,6 +345,7 @@ TEST_P(ToyMistake, DoesNoHarmUnderAProfileThatPromisesMore) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, ToyMistake, testing::Range<std::size_t>(0, mistakes().size()));
+INSTANTIATE_TEST_SUITE_P(All, ForgivenToyMistake, testing::ValuesIn(forgiven_mistakes()));
 
 class ToyTwin : public testing::TestWithParam<Mistake> {};
 

@@ -218,7 +218,7 @@ class PowerLevel {
   void tell_profiles() {
     for (const auto& [profile, result] : results_) {
       nlohmann::json json = to_json(result);
-      json["passes"] = result.failures == 0;
+      json["passes"] = result.failures == 0 && says_something(result);
       json["worst"] = std::string(to_string(result.worst));
       json["failures"] = result.failures;
       outcome_.coverage["profiles"][std::string(to_string(profile))] = std::move(json);
@@ -288,6 +288,11 @@ class PowerLevel {
     return {};
   }
 
+  /// Few states that were all right show nothing, unless there are no more.
+  [[nodiscard]] static bool says_something(const Exploration& result) {
+    return result.checked >= kLeastStates || (result.checked == result.mine && !result.stopped);
+  }
+
   [[nodiscard]] const Exploration* result_of(Profile profile) const {
     const auto found = results_.find(profile);
     return found == results_.end() ? nullptr : &found->second;
@@ -300,13 +305,17 @@ class PowerLevel {
     outcome_.lost_most = ordered->lost_most;
     outcome_.failures = ordered->failures + nested_failures_;
     std::string fails;
+    std::string few;
     std::optional<Profile> weakest;
     Loss reached = Loss::intact;
     for (const Profile profile : kByGuarantees) {
       const Exploration* const result = result_of(profile);
       if (result == nullptr) continue;
       reached = std::max(reached, result->worst);
-      if (result->failures == 0 && result->checked != 0) {
+      if (result->failures == 0 && !says_something(*result)) {
+        few += fmt::format("{}{} ({} of {})", few.empty() ? "" : ", ", to_string(profile),
+                           result->checked, result->mine);
+      } else if (result->failures == 0 && result->checked != 0) {
         if (!weakest) weakest = profile;
       } else if (result->failures != 0) {
         fails += fmt::format("{}{} ({})", fails.empty() ? "" : ", ", to_string(profile),
@@ -317,6 +326,7 @@ class PowerLevel {
       outcome_.coverage["weakest_profile_that_passes"] = std::string(to_string(*weakest));
     }
     if (!fails.empty()) outcome_.coverage["profiles_that_fail"] = fails;
+    if (!few.empty()) outcome_.coverage["profiles_too_little_looked_at"] = few;
     const bool all_seen = ordered->checked == ordered->mine && !ordered->stopped && round_ > 1;
     if (outcome_.failures != 0) {
       outcome_.verdict = Verdict::fail;

@@ -10,16 +10,6 @@
 namespace assay::qualify::power {
 namespace {
 
-/// Receipts that nobody asks for.
-class NoReceipts final : public ReceiptSink {
- public:
-  void begun(std::uint32_t /*writer*/, std::uint64_t /*number*/) override {}
-  void acknowledged(std::uint32_t /*writer*/, std::uint64_t /*number*/) override {}
-  std::uint64_t sync_begins() override { return 0; }
-  void synced(std::uint64_t /*begun_at*/) override {}
-  void stage(Stage /*now*/) override {}
-};
-
 Status live(const LifeOfStore& life, bool create, const LifePlan& plan, ReceiptSink& sink) {
   OpenOptions options = life.options;
   options.create = create;
@@ -91,7 +81,7 @@ Result<RecordedLife> record_store(const LifeOfStore& life) {
   if (!life.creation) {
     settled = 1;
     ASSAY_TRY(in_child([&]() -> Status {
-      NoReceipts sink;
+      SilentReceipts sink;
       LifePlan plan = plan_of(life, 1, settled);
       plan.checkpoint_every = plan.sync_every = 0;
       return live(life, true, plan, sink);
