@@ -11,16 +11,10 @@
 namespace assay::plots {
 namespace {
 
-struct Extent {
-  double low = 0.0;
-  double high = 0.0;
-};
-
 Extent extent_of(const History& history) {
-  Extent extent{history.points.front().low, history.points.front().high};
+  Extent extent;
   for (const HistoryPoint& point : history.points) {
-    extent.low = std::min({extent.low, point.low, point.centre});
-    extent.high = std::max({extent.high, point.high, point.centre});
+    for (const double value : {point.low, point.centre, point.high}) extent.add(value);
   }
   return extent;
 }
@@ -122,10 +116,11 @@ Attempt history_figure(const FigureSet& set, const History& history, const std::
   const Extent extent = extent_of(history);
   const std::vector<Level> levels = levels_of(history);
   const Format format = history.what == set.metric ? format_for(set.unit) : Format(short_count);
-  const bool decades = extent.low > 0 && extent.high / extent.low > 20.0;
-  const double room = extent.high * history.corridor * 1.12;
+  const double low = *extent.low;
+  const bool decades = low > 0 && *extent.high / low > 20.0;
+  const double room = *extent.high * history.corridor * 1.12;
   const Axis up =
-      decades ? decade_axis(extent.low, room, format) : cut_at(linear_axis(room, format), room);
+      decades ? decade_axis(low, room, format) : cut_at(linear_axis(room, format), room);
   Arm arm;
   arm.name = history.arm;
   arm.store = history.store;

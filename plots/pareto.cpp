@@ -30,8 +30,51 @@ bool undominated(const Tradeoff& group, std::size_t i, bool less_is_better) {
   });
 }
 
-Axis axis_of(double low, double high, const Format& format) {
-  if (low > 0 && high / low > 20.0) return decade_axis(low, high, format);
+/// Panels of a page are compared: one of them in decades puts all of them in decades.
+struct Scales {
+  bool cost_in_decades = false;
+  bool gain_in_decades = false;
+};
+
+struct Reach {
+  Extent cost;
+  Extent gain;
+};
+
+Reach reach_of(const Tradeoff& group) {
+  Reach reach;
+  for (const Tradeoff::Point& point : group.points) {
+    reach.cost.add(point.cost);
+    for (const double value :
+         {point.gain, point.low.value_or(point.gain), point.high.value_or(point.gain)}) {
+      reach.gain.add(value);
+    }
+  }
+  return reach;
+}
+
+Scales scales_of(const Tradeoffs& page) {
+  const auto wide = [](const Extent& extent) {
+    return *extent.low > 0 && *extent.high / *extent.low > 20.0;
+  };
+  Scales scales;
+  bool costs_positive = true;
+  bool gains_positive = true;
+  for (const Tradeoff& group : page.groups) {
+    const Reach reach = reach_of(group);
+    scales.cost_in_decades = scales.cost_in_decades || wide(reach.cost);
+    scales.gain_in_decades = scales.gain_in_decades || wide(reach.gain);
+    costs_positive = costs_positive && *reach.cost.low > 0;
+    gains_positive = gains_positive && *reach.gain.low > 0;
+  }
+  scales.cost_in_decades = scales.cost_in_decades && costs_positive;
+  scales.gain_in_decades = scales.gain_in_decades && gains_positive;
+  return scales;
+}
+
+Axis axis_of(const Extent& extent, bool decades, const Format& format) {
+  const double high = *extent.high;
+  if (decades) return decade_axis(*extent.low, high, format);
   const double room = high > 0 ? high * 1.08 : 1.0;  // nothing cost anything
   Axis axis = cut_at(linear_axis(room, format), room);
   if (axis.ticks.size() > 4) {  // a panel is small
@@ -40,12 +83,6 @@ Axis axis_of(double low, double high, const Format& format) {
     axis.ticks = std::move(fewer);
   }
   return axis;
-}
-
-/// Where a value lies on an axis, 0 to 1.
-double place_on(const Axis& axis, double value) {
-  return axis.logarithmic ? std::log(value / axis.low) / std::log(axis.high / axis.low)
-                          : (value - axis.low) / (axis.high - axis.low);
 }
 
 /// The one key that all labels begin with ("bytes=" of "bytes=16"); empty where there is none.
@@ -131,19 +168,11 @@ std::string margins(const Place& place) {
 }
 
 std::string panel(const FigureSet& set, const Tradeoff& group, const Names& names,
-                  const std::string& file, const Place& place, std::size_t cut) {
-  double low_cost = group.points.front().cost;
-  double high_cost = low_cost;
-  double low_gain = group.points.front().gain;
-  double high_gain = low_gain;
-  for (const Tradeoff::Point& point : group.points) {
-    low_cost = std::min(low_cost, point.cost);
-    high_cost = std::max(high_cost, point.cost);
-    low_gain = std::min({low_gain, point.gain, point.low.value_or(point.gain)});
-    high_gain = std::max({high_gain, point.gain, point.high.value_or(point.gain)});
-  }
-  const Axis x = axis_of(low_cost, high_cost, short_count);
-  const Axis y = axis_of(low_gain, high_gain, format_for(set.unit));
+                  const std::string& file, const Place& place, std::size_t cut,
+                  const Scales& scales) {
+  const Reach reach = reach_of(group);
+  const Axis x = axis_of(reach.cost, scales.cost_in_decades, short_count);
+  const Axis y = axis_of(reach.gain, scales.gain_in_decades, format_for(set.unit));
   std::string out =
       "unset logscale\n" + margins(place) + axis_commands("x", x) + axis_commands("y", y);
   if (!group.work.empty()) {
@@ -187,9 +216,13 @@ Sheet pareto_sheet(const FigureSet& set, const Tradeoffs& all, const std::string
   for (std::size_t i = 0; i < shown.size(); ++i) shown[i] = i;
   const std::string title = fmt::format("{} against {}", set.metric, all.cost);
   const std::string key = key_of_labels(all);  // told once, below the axis
+  const Scales scales = scales_of(all);
+  const auto scaled = [](const std::string& text, bool decades) {
+    return text + (decades ? " (logarithmic)" : "");
+  };
+  const std::string cost = scaled(all.cost, scales.cost_in_decades);
   const std::string below =
-      key.empty() ? all.cost
-                  : fmt::format("{} (labels: {})", all.cost, key.substr(0, key.size() - 1));
+      key.empty() ? cost : fmt::format("{} (labels: {})", cost, key.substr(0, key.size() - 1));
   Sheet sheet{file, title, "# two indices a panel: its points, then those that nothing beats\n",
               ""};
   sheet.body = frame(set.stamp, fmt::format("{}: {}", set.stamp.workload, title),
@@ -202,7 +235,7 @@ Sheet pareto_sheet(const FigureSet& set, const Tradeoffs& all, const std::string
       "'#222222'\nset label 107 {} at screen 0.02, screen 0.868 font ',12' noenhanced textcolor "
       "rgb '#222222'\n",
       gnuplot_quoted(below), (kLeft + kRight) / 2,
-      gnuplot_quoted(set.unit == "ns" ? set.metric : set.unit));
+      gnuplot_quoted(scaled(set.unit == "ns" ? set.metric : set.unit, scales.gain_in_decades)));
   sheet.body += "set multiplot\n";
   Place place;
   place.across = std::min(all.groups.size(), kPanelsAcross);
@@ -212,7 +245,7 @@ Sheet pareto_sheet(const FigureSet& set, const Tradeoffs& all, const std::string
     const Tradeoff& group = all.groups[place.number];
     sheet.data += data_of(group, set.less_is_better);
     if (place.number > 0) sheet.body += "unset label\nunset arrow\n";  // the first has drawn them
-    sheet.body += panel(set, group, names, file, place, key.size());
+    sheet.body += panel(set, group, names, file, place, key.size(), scales);
   }
   sheet.body += "unset multiplot\n";
   return sheet;
@@ -222,6 +255,7 @@ Sheet pareto_sheet(const FigureSet& set, const Tradeoffs& all, const std::string
 
 std::vector<Attempt> pareto_figures(const FigureSet& set) {
   constexpr std::size_t kPanels = kPanelsAcross * kPanelsDown;
+  constexpr std::size_t kMostPages = 4;
   std::vector<Attempt> attempts;
   for (const Tradeoffs& all : set.tradeoffs) {
     if (all.groups.empty()) {
@@ -230,6 +264,13 @@ std::vector<Attempt> pareto_figures(const FigureSet& set) {
                               set.metric, all.cost)});
     }
     for (std::size_t first = 0; first < all.groups.size(); first += kPanels) {
+      if (first == kPanels * kMostPages) {
+        attempts.emplace_back(
+            Skipped{fmt::format("{} more panels of {} against {}: the table "
+                                "holds them",
+                                all.groups.size() - first, set.metric, all.cost)});
+        break;
+      }
       Tradeoffs page{all.name, all.cost, {}};
       for (std::size_t i = first; i < std::min(first + kPanels, all.groups.size()); ++i) {
         page.groups.push_back(all.groups[i]);

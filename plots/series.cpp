@@ -16,7 +16,8 @@ struct Panel {
   Axis axis;
 };
 
-struct Extent {
+/// Ends of what is above zero: a slot in which nothing ended says nothing.
+struct PositiveExtent {
   double low = 0.0;
   double high = 0.0;
   void add(double value) {
@@ -27,7 +28,7 @@ struct Extent {
 };
 
 /// Linear from zero where the arms are near each other, else decades.
-Axis scale_of(const Extent& extent, const Format& format) {
+Axis scale_of(const PositiveExtent& extent, const Format& format) {
   if (extent.high / extent.low > 20.0) return decade_axis(extent.low, extent.high, format);
   Axis axis = linear_axis(extent.high, format);
   if (axis.ticks.size() > 5) {  // half a page high: every other label is enough
@@ -71,8 +72,8 @@ std::string panel_source(const std::vector<std::size_t>& arms, const std::vector
 
 Attempt series_figure(const FigureSet& set) {
   std::vector<std::size_t> arms;
-  Extent rate;
-  Extent p99;
+  PositiveExtent rate;
+  PositiveExtent p99;
   double end_s = 0.0;
   for (std::size_t i = 0; i < set.arms.size(); ++i) {
     // The floor of the harness would only stretch the axis; it is in the other figures.

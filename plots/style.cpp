@@ -84,9 +84,14 @@ std::string gnuplot_quoted(const std::string& text) {
   return out + "'";
 }
 
+double place_on(const Axis& axis, double value) {
+  return axis.logarithmic ? std::log(value / axis.low) / std::log(axis.high / axis.low)
+                          : (value - axis.low) / (axis.high - axis.low);
+}
+
 std::string file_name(const std::string& text) {
   std::string name;
-  for (const char c : text.substr(0, 40)) {
+  for (const char c : text.substr(0, 160)) {
     const bool upper = c >= 'A' && c <= 'Z';
     const bool plain = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
     name += plain ? c : upper ? static_cast<char>(c - 'A' + 'a') : '-';

@@ -1,7 +1,9 @@
 // The look that all figures share: size, fonts, colours, quoting, ticks, the stamp.
 #pragma once
 
+#include <algorithm>
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -34,7 +36,8 @@ struct Look {
 
 /// A single-quoted gnuplot string, in which nothing is expanded; control characters become spaces.
 [[nodiscard]] std::string gnuplot_quoted(const std::string& text);
-/// A name for files: lower-case letters, digits and dashes, at most 40 characters.
+/// A name for files: lower-case letters, digits and dashes, at most 160 characters, so that what is
+/// put around it fits into the 255 of a file system.
 [[nodiscard]] std::string file_name(const std::string& text);
 /// At most `size` characters, the last one an ellipsis when something was cut.
 [[nodiscard]] std::string shortened(const std::string& text, std::size_t size);
@@ -45,6 +48,18 @@ struct Axis {
   double high = 1.0;
   bool logarithmic = false;
   std::vector<std::pair<double, std::string>> ticks;
+};
+/// Where a value lies between the ends of an axis, 0 to 1.
+[[nodiscard]] double place_on(const Axis& axis, double value);
+
+/// Ends of the values that were added; empty before the first.
+struct Extent {
+  std::optional<double> low;
+  std::optional<double> high;
+  void add(double value) {
+    low = std::min(low.value_or(value), value);
+    high = std::max(high.value_or(value), value);
+  }
 };
 using Format = std::function<std::string(double)>;
 /// From 0 to a round number not below `high`.

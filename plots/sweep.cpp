@@ -10,16 +10,6 @@
 namespace assay::plots {
 namespace {
 
-/// Ends of a number's range.
-struct Extent {
-  std::optional<double> low;
-  std::optional<double> high;
-  void add(double value) {
-    low = std::min(low.value_or(value), value);
-    high = std::max(high.value_or(value), value);
-  }
-};
-
 /// Labels at the values that were measured; those that would touch the one before are left out.
 Axis across_axis(const SweepCurves& set, const std::vector<double>& xs) {
   constexpr double kLeastApart = 0.055;  // of the axis
@@ -36,14 +26,10 @@ Axis across_axis(const SweepCurves& set, const std::vector<double>& xs) {
     axis.low = first - margin;
     axis.high = last + margin;
   }
-  const auto place = [&axis](double x) {
-    return axis.logarithmic ? std::log(x / axis.low) / std::log(axis.high / axis.low)
-                            : (x - axis.low) / (axis.high - axis.low);
-  };
   std::optional<double> before;
   for (std::size_t i = 0; i < xs.size(); ++i) {
-    if (before && place(xs[i]) - *before < kLeastApart) continue;
-    before = place(xs[i]);
+    if (before && place_on(axis, xs[i]) - *before < kLeastApart) continue;
+    before = place_on(axis, xs[i]);
     const bool word = i < set.words.size();
     const bool whole = xs[i] == std::floor(xs[i]) && std::fabs(xs[i]) < 1e5;
     axis.ticks.emplace_back(xs[i], word    ? shortened(set.words[i], 18)

@@ -11,7 +11,7 @@
 #include "harness/report/sweep.h"
 #include "harness/report/units.h"
 #include "harness/stats/p_text.h"
-#include "harness/stats/stats.h"
+#include "harness/stats/trials_text.h"
 
 namespace assay::report {
 namespace {
@@ -35,12 +35,6 @@ std::string interval_text(const ReportModel& model, const std::optional<Interval
 /// A reference may be thousands of times as fast: no percentage then.
 std::string format_share(double share) {
   return share >= 10 ? format_number(share) + "x" : format_percent(share);
-}
-
-/// Where the search for a number of trials ended, that number is no answer.
-std::string trials_text(double trials) {
-  if (trials < static_cast<double>(stats::kMostTrials)) return fmt::format("{:.0f}", trials);
-  return fmt::format("more than {} million", stats::kMostTrials / 1'000'000);
 }
 
 /// What n counts: sets of processes, blocks, or trials of each arm.
@@ -308,7 +302,8 @@ void add_checks(const ReportModel& model, Content& content) {
           "; at the scatter of {}, the {:g} % of the plan {} {} {}", model.power_source,
           *model.effect_percent.value,
           *model.trials_needed.value > static_cast<double>(model.n) ? "would have taken" : "takes",
-          trials_text(*model.trials_needed.value), unit_of_n(model));
+          stats::trials_text(static_cast<std::uint64_t>(*model.trials_needed.value)),
+          unit_of_n(model));
     }
     content.checks.push_back({Tone::open, "~",
                               fmt::format("Smallest effect that {} {} can see: {}", model.n,
@@ -319,13 +314,6 @@ void add_checks(const ReportModel& model, Content& content) {
                               model.smallest_detectable_ratio.why});
   }
   add_void_trials(model, content);
-}
-
-bool beats(const ReportModel& model, const std::string& best, const std::string& other) {
-  return std::any_of(model.comparisons.begin(), model.comparisons.end(), [&](const Comparison& c) {
-    return (c.a == best && c.b == other && c.verdict == "superior") ||
-           (c.b == best && c.a == other && c.verdict == "inferior");
-  });
 }
 
 bool compared(const ReportModel& model, const std::string& one, const std::string& other) {
@@ -352,9 +340,9 @@ std::string leader_sentence(const ReportModel& model) {
     const double theirs = *arms[i]->geometric_mean.value;
     const double ratio = model.lower_is_better ? theirs / ours : ours / theirs;
     const std::string& best = arms.front()->arm;
-    auto& list = beats(model, best, arms[i]->arm)      ? beaten
-                 : compared(model, best, arms[i]->arm) ? open
-                                                       : untold;
+    auto& list = shows_ahead(model, best, arms[i]->arm) ? beaten
+                 : compared(model, best, arms[i]->arm)  ? open
+                                                        : untold;
     list.push_back(fmt::format("{} ({})", arms[i]->arm, format_ratio(ratio)));
   }
   std::string sentence = fmt::format("{} leads with {}", arms.front()->arm, figure);

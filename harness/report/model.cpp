@@ -267,6 +267,13 @@ Result<std::string> find_ledger(const std::string& name) {
   return fail(error);
 }
 
+bool shows_ahead(const ReportModel& model, const std::string& arm, const std::string& other) {
+  return std::any_of(model.comparisons.begin(), model.comparisons.end(), [&](const Comparison& c) {
+    return (c.a == arm && c.b == other && c.verdict == "superior") ||
+           (c.b == arm && c.a == other && c.verdict == "inferior");
+  });
+}
+
 std::string row_title(const Row& row) {
   const std::string store = row.version.empty() ? row.store : row.store + " " + row.version;
   const std::string& name = row.base.empty() ? row.arm : row.base;  // the cell is told above it

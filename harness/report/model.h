@@ -171,6 +171,10 @@ struct ReportModel {
                                               const std::string& result_id,
                                               const std::string& machine = {});
 
+/// A comparison of the result shows that `arm` is ahead of `other`.
+[[nodiscard]] bool shows_ahead(const ReportModel& model, const std::string& arm,
+                               const std::string& other);
+
 /// The ledger a user means by `name`: a file, a directory that holds ledger.jsonl, or an
 /// experiment of ledgers/. Error bad_input with the nearest experiment's name.
 [[nodiscard]] Result<std::string> find_ledger(const std::string& name);

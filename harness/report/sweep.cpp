@@ -42,13 +42,6 @@ const Row* row_of(const ReportModel& model, const std::string& cell, const std::
   return nullptr;
 }
 
-bool is_shown_ahead(const ReportModel& model, const std::string& best, const std::string& other) {
-  return std::any_of(model.comparisons.begin(), model.comparisons.end(), [&](const Comparison& c) {
-    return (c.a == best && c.b == other && c.verdict == "superior") ||
-           (c.b == best && c.a == other && c.verdict == "inferior");
-  });
-}
-
 /// Where an arm has the best figure, and where it was shown to be ahead of every other one.
 struct Lead {
   std::vector<std::string> cells;
@@ -69,7 +62,7 @@ std::map<std::string, Lead> leads_of(const ReportModel& model) {
     lead.cells.push_back(cell.name);
     const bool ahead =
         arms.size() > 1 && std::all_of(arms.begin() + 1, arms.end(), [&](const Row* other) {
-          return is_shown_ahead(model, arms.front()->arm, other->arm);
+          return shows_ahead(model, arms.front()->arm, other->arm);
         });
     lead.shown += ahead ? 1U : 0U;
   }
