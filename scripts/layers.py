@@ -13,8 +13,9 @@ import sys
 
 MAX_LINES = 600
 
-# What every folder but engine may include: errors as values, and a directory for a test.
-COMMON = ["adapters/result.h", "adapters/temporary_directory.h"]
+# What every folder but engine may include: errors as values, what a name is, and a directory for
+# a test.
+COMMON = ["adapters/result.h", "adapters/plain_name.h", "adapters/temporary_directory.h"]
 # folder -> prefixes of the tree it may include; a folder may always include itself.
 ALLOWED = {
     "engine": [],

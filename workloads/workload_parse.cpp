@@ -8,9 +8,9 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "adapters/plain_name.h"
 #include "workloads/codec.h"
 #include "workloads/operation_source.h"
-#include "workloads/plain_name.h"
 #include "workloads/spellings.h"
 #include "workloads/stream.h"
 #include "workloads/toml_reader.h"

@@ -7,7 +7,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -16,6 +15,7 @@
 #include <memory>
 #include <mutex>
 
+#include "adapters/plain_name.h"
 #include "adapters/plugin.h"
 #include "adapters/plugin/crash_note.h"
 #include "adapters/plugin/plugin_driver.h"
@@ -34,26 +34,19 @@ Error refused(const std::string& path, std::string why) {
   return Error(ErrorKind::bad_input, std::move(why)).at(path);
 }
 
-/// An arm is called after the file, and files are called after an arm: the rule of names in plans
-/// (workloads/plain_name.h). The path stands in every record.
+/// An arm is called after the file. The path stands in every record.
 Status check_path(const std::string& path) {
-  constexpr std::size_t kNameBytesMax = 64;
   const std::string shown = printable(path);
   if (shown != path) {
     return fail(refused(shown, "the plug-in's path is not printable")
                     .hint("move it: the path must be UTF-8 without control characters"));
   }
   const std::string name = std::filesystem::path(path).stem().string();
-  const bool plain = std::ranges::all_of(name, [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
-           c == '_' || c == '.';
-  });
-  if (plain && !name.empty() && name.front() != '.' && name.size() <= kNameBytesMax) return {};
+  const std::string fault = plain_name_fault(name);
+  if (fault.empty()) return {};
   return fail(
-      refused(path, fmt::format("an arm cannot be called \"{}\" after the plug-in's file", name))
-          .hint(fmt::format("rename the file: a name holds letters, digits, '-', '_' and '.' (not "
-                            "in front), at most {} of them",
-                            kNameBytesMax)));
+      refused(path, fmt::format("an arm cannot be called after the plug-in's file: {}", fault))
+          .hint("rename the file: " + plain_name_rule()));
 }
 
 /// dlopen's own words for these cases are hard to read, so they are told apart before.

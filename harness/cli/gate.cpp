@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/cli/ledger_verb.h"
+#include "harness/cli/print_json.h"
 #include "harness/cli/verb.h"
 #include "harness/experiment/gate.h"
 #include "harness/experiment/plan_record.h"
@@ -227,7 +228,7 @@ Status write_out(const GateOptions& options, const Judged& judged, const std::st
   }
   if (!options.markdown.empty()) ASSAY_TRY(write_named_output(options.markdown, markdown));
   if (options.json) {
-    fmt::print("{}\n", json_of(judged).dump(2, ' ', false, json::error_handler_t::replace));
+    print_json(json_of(judged));
   } else if (options.markdown.empty()) {
     fmt::print("{}", markdown);
   }

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/cli/ledger_verb.h"
+#include "harness/cli/print_json.h"
 #include "harness/cli/terminal_width.h"
 #include "harness/cli/verb.h"
 #include "harness/experiment/history.h"
@@ -208,7 +209,7 @@ Result<ExitStatus> history(const HistoryOptions& options) {
     const json all = {{"experiment", options.experiment},    {"corridor", options.corridor},
                       {"relative_to", options.relative_to},  {"left_out", left_out},
                       {"plots", plot_files(options, drawn)}, {"arms", arms}};
-    fmt::print("{}\n", all.dump(2, ' ', false, json::error_handler_t::replace));
+    print_json(all);
     return ExitStatus::done;
   }
   fmt::print("{}: {} results of machine {:.12}, a change is one out of {:g}x\n",

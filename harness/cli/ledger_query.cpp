@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/cli/ledger_verb.h"
+#include "harness/cli/print_json.h"
 #include "harness/cli/terminal_width.h"
 #include "harness/cli/text_table.h"
 #include "harness/experiment/google_benchmark_json.h"
@@ -106,7 +107,7 @@ void list_tables(bool as_json) {
     const std::string columns = fmt::format("{}", fmt::join(table.columns, " "));
     fmt::print("  {}\n", hanging_text(columns, 2, 2, std::min(98U, terminal_columns())));
   }
-  if (as_json) fmt::print("{}\n", dumped(all, 2));
+  if (as_json) print_json(all);
 }
 
 Result<LedgerQuery> loaded(const std::string& sql, const std::vector<std::string>& names) {

@@ -13,6 +13,7 @@
 #include "harness/experiment/power_forecast.h"
 #include "harness/experiment/registration.h"
 #include "harness/ledger/ledger.h"
+#include "harness/stats/trials_text.h"
 
 namespace assay::cli {
 namespace {
@@ -66,8 +67,8 @@ Status show_power(const PlanOptions& options, Plan plan, const std::string& file
             ? fmt::format(" at a scatter of {:g} %", one["cv_percent"].get<double>())
             : std::string();
     fmt::print("an effect of {:.4g}x takes {} {}{}\n", 1.0 + plan.effect_percent / 100.0,
-               trials_text(one["trials_needed"].get<std::uint64_t>()), unit_of_trials(plan.design),
-               where);
+               stats::trials_text(one["trials_needed"].get<std::uint64_t>()),
+               unit_of_trials(plan.design), where);
   }
   return {};
 }

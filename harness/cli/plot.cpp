@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "harness/cli/print_json.h"
 #include "harness/cli/verb.h"
 #include "harness/report/model.h"
 #include "harness/report/write_report.h"
@@ -21,7 +22,7 @@ struct PlotOptions {
   bool json = false;
 };
 
-void print_json(const std::string& folder, const plots::Drawn& drawn) {
+void print_figures(const std::string& folder, const plots::Drawn& drawn) {
   nlohmann::json figures = nlohmann::json::array();
   for (const plots::Drawing& figure : drawn.figures) {
     const std::string path = folder + "/" + figure.name;
@@ -34,7 +35,7 @@ void print_json(const std::string& folder, const plots::Drawn& drawn) {
   }
   const nlohmann::json all = {
       {"directory", folder}, {"figures", figures}, {"left_out", drawn.notes}};
-  fmt::print("{}\n", all.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+  print_json(all);
 }
 
 Result<ExitStatus> plot(const PlotOptions& options) {
@@ -49,7 +50,7 @@ Result<ExitStatus> plot(const PlotOptions& options) {
   const Result<plots::Drawn> drawn = report::write_plots(*model, out);
   if (!drawn) return fail(drawn.error());
   if (options.json) {
-    print_json(out, *drawn);
+    print_figures(out, *drawn);
     return ExitStatus::done;
   }
   for (const plots::Drawing& figure : drawn->figures) {

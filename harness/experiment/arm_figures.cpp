@@ -129,28 +129,23 @@ void add_resources(const Plan& plan, const ArmSample& sample, json& row) {
         return per_operation(phase(raw), number_at(phase(raw), "io.device_write_bytes"));
       },
       why_unknown(first_phase, "io.device_write_bytes"));
-  row["write_amplification"] = median_figure(
-      sample,
-      [&](const json& raw) -> std::optional<double> {
-        const auto device = number_at(phase(raw), "io.device_write_bytes");
-        const auto logical = number_at(phase(raw), "logical_bytes_written");
-        if (!device || !logical || *logical <= 0.0) return std::nullopt;
-        return *device / *logical;
-      },
-      number_at(first_phase, "logical_bytes_written").value_or(1.0) <= 0.0
-          ? "nothing is written in the measured phase"
-          : why_unknown(first_phase, "io.device_write_bytes"));
-  row["read_amplification"] = median_figure(
-      sample,
-      [&](const json& raw) -> std::optional<double> {
-        const auto device = number_at(phase(raw), "io.device_read_bytes");
-        const auto logical = number_at(phase(raw), "logical_bytes_read");
-        if (!device || !logical || *logical <= 0.0) return std::nullopt;
-        return *device / *logical;
-      },
-      number_at(first_phase, "logical_bytes_read").value_or(1.0) <= 0.0
-          ? "nothing is read in the measured phase"
-          : why_unknown(first_phase, "io.device_read_bytes"));
+  // Bytes at the device for each of the user's.
+  const auto amplification = [&](const char* device, const char* logical, const char* nothing) {
+    return median_figure(
+        sample,
+        [&](const json& raw) -> std::optional<double> {
+          const auto moved = number_at(phase(raw), device);
+          const auto meant = number_at(phase(raw), logical);
+          if (!moved || !meant || *meant <= 0.0) return std::nullopt;
+          return *moved / *meant;
+        },
+        number_at(first_phase, logical).value_or(1.0) <= 0.0 ? std::string(nothing)
+                                                             : why_unknown(first_phase, device));
+  };
+  row["write_amplification"] = amplification("io.device_write_bytes", "logical_bytes_written",
+                                             "nothing is written in the measured phase");
+  row["read_amplification"] = amplification("io.device_read_bytes", "logical_bytes_read",
+                                            "nothing is read in the measured phase");
   row["disk_bytes_per_entry"] = median_figure(
       sample,
       [](const json& raw) -> std::optional<double> {

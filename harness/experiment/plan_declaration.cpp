@@ -6,9 +6,9 @@
 
 #include <fmt/format.h>
 
+#include "adapters/plain_name.h"
 #include "harness/doctor/checks.h"
 #include "harness/experiment/plan_spelling.h"
-#include "workloads/plain_name.h"
 
 namespace assay {
 namespace {

@@ -84,6 +84,10 @@ std::optional<Error> wrong_axis(const SweepAxis& axis, const Declaration& declar
     }
   } else {
     const std::string path = axis.key.substr(kWorkload.size());
+    if (path == "name" || path == "description" || path == "source") {
+      return refused(fmt::format("'sweep.{}' changes nothing that is done", axis.key),
+                     "sweep a key that the operations depend on");
+    }
     for (const auto& [name, value] : declaration.overrides) {
       if (name == path) {
         return refused(fmt::format("'sweep.{}' is also fixed in workload_overrides", axis.key),

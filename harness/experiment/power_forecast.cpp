@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "harness/stats/stats.h"
+#include "harness/stats/trials_text.h"
 
 namespace assay {
 namespace {
@@ -94,7 +94,8 @@ std::string difference_text(double ratio) {
 
 /// "5 would do", "82 are needed", where the plan has `trials`.
 std::string enough(std::uint64_t needed, std::uint64_t trials) {
-  return fmt::format("{} {}", trials_text(needed), needed <= trials ? "would do" : "are needed");
+  return fmt::format("{} {}", stats::trials_text(needed),
+                     needed <= trials ? "would do" : "are needed");
 }
 
 /// Two digits without an exponent: "0.85 %", "3.2 %", "150 %".
@@ -116,7 +117,8 @@ std::string gate_sentence(const Plan& plan, const json& power) {
   if (needed == power.end() || needed->get<std::uint64_t>() <= plan.trials) return text;
   return text + fmt::format(", so that it will hardly be passed: that takes {}{} {}",
                             needed->get<std::uint64_t>() < stats::kMostTrials ? "about " : "",
-                            trials_text(needed->get<std::uint64_t>()), unit_of_trials(plan.design));
+                            stats::trials_text(needed->get<std::uint64_t>()),
+                            unit_of_trials(plan.design));
 }
 
 }  // namespace
@@ -225,11 +227,6 @@ json power_before(const Plan& plan, const std::optional<Scatter>& recorded) {
           {"cases", std::move(cases)}};
 }
 
-std::string trials_text(std::uint64_t trials) {
-  if (trials < stats::kMostTrials) return std::to_string(trials);
-  return fmt::format("more than {} million", stats::kMostTrials / 1'000'000);
-}
-
 std::string power_sentence(const Plan& plan, const json& power, std::string_view effect_from) {
   const std::string chance = fmt::format("alpha {:g}, power {:g}", plan.alpha, kPower);
   if (power.contains("cases")) {
@@ -239,7 +236,7 @@ std::string power_sentence(const Plan& plan, const json& power, std::string_view
       seen.push_back(fmt::format("{} at a scatter of {:g} %",
                                  difference_text(one["smallest_detectable_ratio"].get<double>()),
                                  one["cv_percent"].get<double>()));
-      needed.push_back(trials_text(one["trials_needed"].get<std::uint64_t>()));
+      needed.push_back(stats::trials_text(one["trials_needed"].get<std::uint64_t>()));
     }
     return fmt::format(
         "power: the scatter here is not known (no earlier result, no cv_percent in the plan). {} "

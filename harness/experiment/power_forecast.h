@@ -41,8 +41,6 @@ struct Scatter {
 [[nodiscard]] nlohmann::json power_of(const Plan& plan, const Scatter& scatter);
 /// "power" of a plan record: power_of() where something is known, else "cases" for three CVs.
 [[nodiscard]] nlohmann::json power_before(const Plan& plan, const std::optional<Scatter>& recorded);
-/// A number of trials in words: "20", "more than 100 million" where the search for it ended.
-[[nodiscard]] std::string trials_text(std::uint64_t trials);
 /// Either of them in words, for people. `effect_from` says whose effect_percent it is.
 [[nodiscard]] std::string power_sentence(const Plan& plan, const nlohmann::json& power,
                                          std::string_view effect_from = "of the plan");

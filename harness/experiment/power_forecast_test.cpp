@@ -4,6 +4,7 @@
 
 #include "harness/experiment/fake_trial_test.h"
 #include "harness/stats/stats.h"
+#include "harness/stats/trials_text.h"
 
 namespace assay {
 namespace {
@@ -65,7 +66,7 @@ TEST_F(Forecast, says_whose_effect_it_tells_of_and_where_the_search_for_trials_e
   EXPECT_SAYS(sentence, "0.0001 % asked for more than 100 million are needed");
   EXPECT_EQ(sentence.find("of the plan more"), std::string::npos) << sentence;
   EXPECT_EQ(sentence.find("134217728"), std::string::npos) << sentence;
-  EXPECT_EQ(trials_text(20), "20");
+  EXPECT_EQ(stats::trials_text(20), "20");
 }
 
 TEST_F(Forecast, writes_a_large_scatter_without_an_exponent) {

@@ -102,6 +102,8 @@ TEST_F(Sweep, refuses_keys_that_nothing_has_with_their_line_and_the_nearest) {
   EXPECT_NE(value.find("cell sync=fulll"), std::string::npos) << value;
   const std::string first = refused("\n[sweep]\nworklaod.values.bytes = [10]\n");
   EXPECT_NE(first.find("did you mean 'workload'?"), std::string::npos) << first;
+  const std::string words = refused("\n[sweep]\nworkload.name = [\"a\", \"b\"]\n");
+  EXPECT_NE(words.find("changes nothing"), std::string::npos) << words;
   const std::string fixed =
       refused("settings = { sync = \"full\" }\n[sweep]\nsettings.beta.sync = [\"full\"]\n");
   EXPECT_NE(fixed.find("also fixed"), std::string::npos) << fixed;

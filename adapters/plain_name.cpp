@@ -1,4 +1,4 @@
-#include "workloads/plain_name.h"
+#include "adapters/plain_name.h"
 
 #include <algorithm>
 
