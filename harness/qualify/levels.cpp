@@ -1,6 +1,7 @@
 // Which levels there are.
 #include "harness/qualify/block/block_level.h"
 #include "harness/qualify/campaign.h"
+#include "harness/qualify/error/error_level.h"
 #include "harness/qualify/kill/kill_level.h"
 #include "harness/qualify/power/power_level.h"
 
@@ -15,6 +16,7 @@ RunLevel find_level(Level level) {
     case Level::power_blocks:
       return block::run_block_level;
     case Level::errors:
+      return error::run_error_level;
     case Level::rot:
       return nullptr;
   }

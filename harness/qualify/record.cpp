@@ -3,10 +3,15 @@
 namespace assay::qualify {
 namespace {
 
+/// Of levels whose verdict is apart from durability classes.
+bool is_apart(Level level) {
+  return level == Level::errors || level == Level::rot;
+}
+
 /// The class that a level says something about: what it proved, or what it refuted.
 std::string class_of(const CampaignPlan& plan, const LevelOutcome& outcome) {
   if (outcome.proven) return std::string(to_string(*outcome.proven));
-  if (outcome.verdict != Verdict::fail) return {};
+  if (outcome.verdict != Verdict::fail || is_apart(outcome.level)) return {};
   // A kill that loses what was acknowledged refutes the weakest class that survives one.
   if (outcome.level == Level::kill) return std::string(to_string(DurabilityClass::process));
   return std::string(to_string(plan.claimed));
@@ -14,7 +19,7 @@ std::string class_of(const CampaignPlan& plan, const LevelOutcome& outcome) {
 
 std::string outcome_of(const LevelOutcome& outcome) {
   if (outcome.proven) return "proven";
-  return outcome.verdict == Verdict::fail ? "refuted" : "undecided";
+  return outcome.verdict == Verdict::fail && !is_apart(outcome.level) ? "refuted" : "undecided";
 }
 
 }  // namespace

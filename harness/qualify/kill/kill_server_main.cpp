@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "adapters/registry.h"
+#include "harness/qualify/error/error_server.h"
 #include "harness/qualify/kill/kill_request.h"
 #include "harness/qualify/kill/kill_server.h"
 #include "harness/trial/child_process.h"
@@ -24,7 +25,9 @@ void say(const nlohmann::json& message) {
   std::fflush(stdout);
 }
 
-Status serve(KillServer& server) {
+/// `server` is that of level K or of level E.
+template <class Server>
+Status serve(Server& server) {
   const Result<nlohmann::json> description = server.describe();
   if (!description) return fail(description.error());
   say({{"ready", *description}});
@@ -48,11 +51,18 @@ Status serve(KillServer& server) {
 Status serve_request(const std::string& request_path, const FindDriver& find) {
   const Result<std::string> text = read_file(request_path);
   if (!text) return fail(text.error());
-  Result<KillRequest> request =
-      kill_request_from_json(nlohmann::json::parse(*text, nullptr, false));
+  const nlohmann::json json = nlohmann::json::parse(*text, nullptr, false);
+  Result<KillRequest> request = kill_request_from_json(json);
   if (!request) return fail(request.error());
   const Result<const Driver*> driver = find ? find(request->store) : find_driver(request->store);
   if (!driver) return fail(driver.error());
+  if (error::is_error_request(json)) {
+    Result<error::ErrorRequest> of_errors = error::error_request_from_json(json);
+    if (!of_errors) return fail(of_errors.error());
+    auto server = error::ErrorServer::make(std::move(*of_errors), **driver);
+    if (!server) return fail(server.error());
+    return serve(*server);
+  }
   Result<KillServer> server = KillServer::make(std::move(*request), **driver);
   if (!server) return fail(server.error());
   return serve(*server);
