@@ -10,6 +10,7 @@
 #include "harness/cli/ledger_verb.h"
 #include "harness/cli/print_json.h"
 #include "harness/cli/verb.h"
+#include "harness/experiment/baseline.h"
 #include "harness/experiment/gate.h"
 #include "harness/experiment/plan_record.h"
 #include "harness/ledger/junit.h"
@@ -52,15 +53,10 @@ std::string text(const json& object, const char* key) {
 }
 
 Past of_accept(const LedgerRecord& record) {
-  Past past;
-  past.baseline.result = text(record.body, "result");
-  past.baseline.record = record.hash;
-  past.metric = text(record.body, "metric");
-  past.machine = text(record.body, "fingerprint");
-  past.time = record.time;
-  const json arms = record.body.value("values", json::object());
-  for (const auto& [arm, values] : arms.items()) add_values(values, past.baseline.values[arm]);
-  return past;
+  return {.baseline = baseline_of(record),
+          .metric = text(record.body, "metric"),
+          .machine = text(record.body, "fingerprint"),
+          .time = record.time};
 }
 
 Result<Past> of_result(const LedgerResult& result) {
@@ -81,23 +77,24 @@ Result<Past> of_result(const LedgerResult& result) {
   return past;
 }
 
-/// The newest acceptance of a ledger.
-Result<Past> newest_accepted(const std::string& ledger) {
-  std::optional<LedgerRecord> found;
+Result<Past> newest_accepted(const std::string& ledger, const std::string& machine) {
+  std::vector<LedgerRecord> accepted;
   const auto end = scan_ledger(ledger, [&](LedgerRecord&& record) -> Status {
-    if (record.kind == "accept") found = std::move(record);
+    if (record.kind == "accept") accepted.push_back(std::move(record));
     return {};
   });
   if (!end) return fail(end.error());
-  if (found) return of_accept(*found);
+  if (const LedgerRecord* const found = newest_acceptance(accepted, machine))
+    return of_accept(*found);
   return fail(Error(ErrorKind::bad_input, "no result is accepted yet")
                   .at(ledger)
                   .hint("`assay accept NAME` accepts one; --baseline also takes a result, the "
                         "beginning of a record's hash, or another ledger"));
 }
 
-Result<Past> find_past(const std::string& reference, const std::string& ledger) {
-  if (reference == "accepted") return newest_accepted(ledger);
+Result<Past> find_past(const std::string& reference, const std::string& ledger,
+                       const std::string& machine) {
+  if (reference == "accepted") return newest_accepted(ledger, machine);
   const auto record = find_record(reference, {ledger});
   if (record && record->record.kind == "accept") return of_accept(record->record);
   const auto result = find_result(reference, {ledger});
@@ -256,7 +253,7 @@ Result<ExitStatus> gate(const GateOptions& options) {
   if (!plan) return fail(plan.error());
   Judged judged;
   judged.newest = *newest;
-  auto past = find_past(options.baseline, *ledger);
+  auto past = find_past(options.baseline, *ledger, (*newest)->machine);
   if (!past) return fail(past.error());
   judged.past = std::move(*past);
   ASSAY_TRY(check_fits(options, **newest, judged.past));
@@ -280,7 +277,8 @@ void add_gate(CLI::App& app, Invocation& invocation) {
                    "a ledger.jsonl, its directory, or the name of an experiment")
       ->required();
   verb->add_option("--baseline", options->baseline,
-                   "accepted (the newest `assay accept`), a result, the beginning of a record's "
+                   "accepted (the newest `assay accept` of that machine), a result, the beginning "
+                   "of a record's "
                    "hash, LEDGER or LEDGER:RESULT")
       ->required();
   verb->add_option("--corridor", options->request.corridor,

@@ -69,16 +69,47 @@ Result<json> acceptance_of(const std::vector<LedgerRecord>& records, const std::
               {"note", note}};
 }
 
+const LedgerRecord* newest_acceptance(const std::vector<LedgerRecord>& records,
+                                      const std::string& machine) {
+  const LedgerRecord* any = nullptr;
+  const LedgerRecord* here = nullptr;
+  for (const LedgerRecord& record : records) {
+    if (record.kind != "accept") continue;
+    any = &record;
+    if (text(record.body, "fingerprint") == machine) here = &record;
+  }
+  return here != nullptr ? here : any;
+}
+
+Baseline baseline_of(const LedgerRecord& acceptance) {
+  Baseline baseline;
+  baseline.result = text(acceptance.body, "result");
+  baseline.record = acceptance.hash;
+  const json by_arm = acceptance.body.value("values", json::object());
+  for (const auto& [arm, values] : by_arm.items()) {
+    for (const json& value : values) {
+      if (value.is_number() && value.get<double>() > 0.0) {
+        baseline.values[arm].push_back(value.get<double>());
+      }
+    }
+  }
+  return baseline;
+}
+
 Result<std::optional<Baseline>> accepted_baseline(const std::vector<LedgerRecord>& records,
                                                   const std::string& kept, const json& provenance,
                                                   const std::string& ledger_path) {
+  const std::string ours = fingerprint_of(provenance);
   const LedgerRecord* accepted = nullptr;
-  for (const LedgerRecord& record : records) {
-    if (record.kind == "accept" && (kept.empty() || record.hash == kept)) accepted = &record;
+  if (kept.empty()) {
+    accepted = newest_acceptance(records, ours);
+  } else {
+    for (const LedgerRecord& record : records) {
+      if (record.kind == "accept" && record.hash == kept) accepted = &record;
+    }
   }
   if (accepted == nullptr) return std::optional<Baseline>();
   const std::string theirs = text(accepted->body, "fingerprint");
-  const std::string ours = fingerprint_of(provenance);
   if (theirs != ours) {
     return fail(Error(ErrorKind::environment,
                       fmt::format("the accepted baseline {} was measured on another machine: "
@@ -87,18 +118,7 @@ Result<std::optional<Baseline>> accepted_baseline(const std::vector<LedgerRecord
                     .at(ledger_path)
                     .hint("run where it was measured, or accept a result of this machine"));
   }
-  Baseline baseline;
-  baseline.result = text(accepted->body, "result");
-  baseline.record = accepted->hash;
-  const json by_arm = accepted->body.value("values", json::object());
-  for (const auto& [arm, values] : by_arm.items()) {
-    for (const json& value : values) {
-      if (value.is_number() && value.get<double>() > 0.0) {
-        baseline.values[arm].push_back(value.get<double>());
-      }
-    }
-  }
-  return std::optional<Baseline>(std::move(baseline));
+  return std::optional<Baseline>(baseline_of(*accepted));
 }
 
 }  // namespace assay

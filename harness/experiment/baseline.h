@@ -22,6 +22,14 @@ namespace assay {
                                                    const std::string& note,
                                                    const std::string& ledger_path);
 
+/// The newest acceptance that was measured on `machine` (a fingerprint), as a merged ledger may
+/// hold those of several; the newest of all where there is none of it; null without any.
+[[nodiscard]] const LedgerRecord* newest_acceptance(const std::vector<LedgerRecord>& records,
+                                                    const std::string& machine);
+
+/// What an accept record says; values that are not above zero are left out.
+[[nodiscard]] Baseline baseline_of(const LedgerRecord& acceptance);
+
 /// The newest accepted result, or the one whose accept record has the hash `kept`; nothing when
 /// none is accepted yet. Error of kind environment when it was measured on another machine than
 /// `provenance` is of.
