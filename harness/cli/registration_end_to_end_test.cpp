@@ -168,14 +168,14 @@ TEST_F(Registration, a_calibration_is_recorded_with_what_it_found) {
 
 TEST_F(Registration, a_calibration_that_was_stopped_by_a_signal_goes_on_where_it_was) {
   const std::string calibrate =
-      "assay calibrate --store null --workload ycsb-c --durability volatile --experiments 5"
+      "'" ASSAY_COMMAND  // and no function of the shell, so that $! is the command itself
+      "' calibrate --store null --workload ycsb-c --durability volatile --experiments 5"
       " --trials 2 --set keys.count=200 --set phases.run.duration_ms=40 --root bench --out cal";
   const Finished stopped =
       shell(calibrate +
             " & running=$!; while kill -0 $running 2>/dev/null &&"
             " ! grep -q '\"kind\":\"verdict\"' cal/ledger.jsonl 2>/dev/null; do sleep 0.01; done;"
-            // Not SIGINT, to which a shell makes deaf what it starts behind "&".
-            " kill -TERM $running; wait $running");
+            " kill -INT $running; wait $running");
   ASSERT_EQ(stopped.status, 130) << stopped.out << stopped.err;
   EXPECT_NE(stopped.err.find("of 5 experiments"), std::string::npos) << stopped.err;
   const Finished whole = shell(calibrate);
