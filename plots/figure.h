@@ -77,6 +77,7 @@ struct SweepCurves {
   std::string held;                ///< values of the other keys: "threads=4"; empty = no other
   std::vector<std::string> words;  ///< the values in order, where they are no numbers
   std::vector<SweepCurve> curves;
+  std::vector<double> not_judged = {};  ///< x of cells of which nothing may be said
 };
 
 /// What was reached for what cost, by arms that were given the same work.

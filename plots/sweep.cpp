@@ -106,6 +106,18 @@ std::string plots_of(const SweepCurves& set, const std::string& file, const Axis
   return plots + "\n";
 }
 
+/// A grey line at each x of which nothing may be said.
+std::string lines_of_not_judged(const SweepCurves& set) {
+  std::string lines;
+  for (const double x : set.not_judged) {
+    lines += fmt::format(
+        "set arrow from first {0:.9g}, graph 0 to first {0:.9g}, graph 1 nohead back linewidth 6 "
+        "linecolor rgb '#d5d8dc'\n",
+        x);
+  }
+  return lines;
+}
+
 Attempt sweep_figure(const FigureSet& set, const SweepCurves& curves, const std::string& file) {
   const std::string what = fmt::format("{} over {}", set.metric, curves.key);
   const std::string title = curves.held.empty() ? what : what + ", " + curves.held;
@@ -135,8 +147,10 @@ Attempt sweep_figure(const FigureSet& set, const SweepCurves& curves, const std:
   Sheet sheet{file, title, data_of(curves), ""};
   sheet.body = frame(set.stamp, fmt::format("{}: {}", set.stamp.workload, title),
                      fmt::format("Point: geometric mean. Whisker: {:.3g} % interval. Each dot is "
-                                 "one trial process. {} is better.",
-                                 set.stamp.confidence * 100, set.less_is_better ? "Less" : "More"));
+                                 "one trial process. {} is better.{}",
+                                 set.stamp.confidence * 100, set.less_is_better ? "Less" : "More",
+                                 curves.not_judged.empty() ? "" : " Grey line: not judged."));
+  sheet.body += lines_of_not_judged(curves);
   sheet.body += axis_commands("x", across) + axis_commands("y", up);
   const char* scale = across.logarithmic ? " (logarithmic)" : "";
   sheet.body += fmt::format(

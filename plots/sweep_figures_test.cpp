@@ -98,6 +98,17 @@ TEST_F(SweepFigures, have_a_logarithmic_axis_where_values_span_more_than_a_decad
   EXPECT_EQ(bytes_of(source).find("set logscale x"), std::string::npos);
 }
 
+TEST_F(SweepFigures, mark_where_nothing_was_judged) {
+  FigureSet set = sweep();
+  ASSERT_TRUE(draw_figures(set, directory_.string()));
+  const fs::path picture = directory_ / "throughput-over-bytes.svg";
+  EXPECT_EQ(bytes_of(picture).find("not judged"), std::string::npos);
+  set.curves[0].not_judged = {128};
+  ASSERT_TRUE(draw_figures(set, directory_.string()));
+  EXPECT_NE(bytes_of(picture).find("Grey line: not judged."), std::string::npos);
+  EXPECT_NE(bytes_of(picture).find("d5d8dc"), std::string::npos);
+}
+
 TEST_F(SweepFigures, are_drawn_where_nothing_cost_anything) {
   FigureSet set = sweep();
   for (Tradeoff& group : set.tradeoffs[0].groups) {

@@ -69,13 +69,16 @@ std::map<std::string, Lead> leads_of(const ReportModel& model) {
   return leads;
 }
 
-/// Cells whose gates were shut.
+/// False for a cell whose gates were shut: its figures are shown, and nothing is said of them.
+bool is_judged(const SweepCell& cell) {
+  return (!cell.a_a || cell.a_a->verdict == "ok") &&
+         (!cell.control || cell.control->verdict == "ok");
+}
+
 std::vector<std::string> not_judged(const ReportModel& model) {
   std::vector<std::string> cells;
   for (const SweepCell& cell : model.cells) {
-    const bool shut =
-        (cell.a_a && cell.a_a->verdict != "ok") || (cell.control && cell.control->verdict != "ok");
-    if (shut) cells.push_back(cell.name);
+    if (!is_judged(cell)) cells.push_back(cell.name);
   }
   return cells;
 }
@@ -159,6 +162,9 @@ void add_curves(const ReportModel& model, std::size_t axis, plots::FigureSet& se
       plots::SweepCurve curve = curve_of(model, *arm, axis, numeric, cells[held]);
       if (!curve.points.empty()) curves.curves.push_back(std::move(curve));
     }
+    for (const SweepCell* cell : cells[held]) {
+      if (!is_judged(*cell)) curves.not_judged.push_back(x_of(swept, numeric, cell->values[axis]));
+    }
     set.curves.push_back(std::move(curves));
   }
 }
@@ -192,6 +198,9 @@ plots::Tradeoff tradeoff_of(const ReportModel& model, const std::vector<const Sw
   plots::Tradeoff made;
   const auto still = [&](std::size_t axis) { return is_still(cells, axis); };
   made.work = values_text(model, *cells.front(), still);
+  const bool none_judged = std::none_of(cells.begin(), cells.end(),
+                                        [](const SweepCell* cell) { return is_judged(*cell); });
+  if (none_judged) made.work += made.work.empty() ? "not judged" : " (not judged)";
   for (const SweepCell* cell : cells) {
     for (const Row& row : model.rows) {
       const bool known = (row.*cost).value && row.geometric_mean.value;
@@ -200,6 +209,7 @@ plots::Tradeoff tradeoff_of(const ReportModel& model, const std::vector<const Sw
       point.arm = row.base;
       point.store = row.store;
       point.cell = values_text(model, *cell, [&](std::size_t axis) { return !still(axis); });
+      if (!none_judged && !is_judged(*cell)) point.cell += " (not judged)";
       point.cost = *(row.*cost).value;
       point.gain = *row.geometric_mean.value;
       if (row.interval) {

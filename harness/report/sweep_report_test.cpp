@@ -140,5 +140,17 @@ TEST(SweepReport, holds_only_cells_of_the_same_work_against_each_other) {
   EXPECT_TRUE(set.tradeoffs[1].groups.empty());  // write amplification is not known
 }
 
+TEST(SweepReport, marks_cells_in_pictures_that_were_not_judged) {
+  const plots::FigureSet set = figure_set(model());
+  EXPECT_EQ(set.curves[0].not_judged, std::vector<double>{128.0});  // over memory_bytes
+  EXPECT_TRUE(set.curves[2].not_judged.empty());                    // over bytes, at 64
+  EXPECT_EQ(set.curves[3].not_judged, (std::vector<double>{16.0, 4096.0}));
+  const plots::Tradeoff& small = set.tradeoffs[0].groups[0];
+  std::size_t marked = 0;
+  for (const auto& point : small.points)
+    marked += point.cell == "memory_bytes=128 (not judged)" ? 1 : 0;
+  EXPECT_EQ(marked, 2U);
+}
+
 }  // namespace
 }  // namespace assay::report
