@@ -200,7 +200,7 @@ plots::Tradeoff tradeoff_of(const ReportModel& model, const std::vector<const Sw
   made.work = values_text(model, *cells.front(), still);
   const bool none_judged = std::none_of(cells.begin(), cells.end(),
                                         [](const SweepCell* cell) { return is_judged(*cell); });
-  if (none_judged) made.work += made.work.empty() ? "not judged" : " (not judged)";
+  if (none_judged) made.work = made.work.empty() ? "not judged" : "not judged: " + made.work;
   for (const SweepCell* cell : cells) {
     for (const Row& row : model.rows) {
       const bool known = (row.*cost).value && row.geometric_mean.value;
