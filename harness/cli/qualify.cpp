@@ -20,6 +20,7 @@
 
 #include "adapters/plain_name.h"
 #include "harness/cli/experiment_run.h"
+#include "harness/cli/matrix_page.h"
 #include "harness/cli/qualify_output.h"
 #include "harness/cli/text_flags.h"
 #include "harness/cli/verb.h"
@@ -60,6 +61,7 @@ struct MatrixOptions {
   std::string budget = "10s";
   bool markdown = false;
   bool junit = false;
+  bool html = false;
 };
 
 /// Memory is as good as a disk against SIGKILL, and faster: what was written to a file is the
@@ -326,6 +328,8 @@ Result<ExitStatus> run_matrix(const QualifyOptions& options, const MatrixOptions
     fmt::print("{}", matrix_junit(*matrix));
   else if (how.markdown)
     fmt::print("{}", matrix_markdown(*matrix));
+  else if (how.html)
+    fmt::print("{}", matrix_page(*plan, *matrix));
   else
     fmt::print("{}verdict {}\nrecord  {}\n", printable_lines(matrix_text(*matrix)),
                to_string(worst_verdict(*matrix)), matrix->ledger_path);
@@ -412,8 +416,10 @@ CLI::App* add_matrix(CLI::App& verb, Invocation& invocation) {
   CLI::Option* const json = matrix->add_flag("--json", options->json, "print JSON");
   CLI::Option* const markdown = matrix->add_flag("--markdown", how->markdown, "print Markdown");
   CLI::Option* const junit = matrix->add_flag("--junit", how->junit, "print JUnit XML");
-  json->excludes(markdown)->excludes(junit);
-  markdown->excludes(junit);
+  CLI::Option* const html = matrix->add_flag("--html", how->html, "print one HTML page");
+  json->excludes(markdown)->excludes(junit)->excludes(html);
+  markdown->excludes(junit)->excludes(html);
+  junit->excludes(html);
   matrix->footer(kStatuses);
   matrix->callback([options, how, &invocation] {
     invocation.action = [options, how] { return run_matrix(*options, *how); };

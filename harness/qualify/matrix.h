@@ -7,6 +7,7 @@
 // Threads: as run_campaign().
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -73,7 +74,11 @@ void examine(MatrixEntry& entry);
 
 [[nodiscard]] Verdict worst_verdict(const Matrix& matrix);
 
-/// A line a row, level and profile; the verdict stands at the profile that it rests on.
+constexpr std::size_t kMatrixColumns = 10;
+using MatrixLine = std::array<std::string, kMatrixColumns>;
+/// The titles, then a line a row, level and profile; the verdict stands at the profile that it
+/// rests on, and what the others say in brackets.
+[[nodiscard]] std::vector<MatrixLine> matrix_lines(const Matrix& matrix);
 [[nodiscard]] std::string matrix_text(const Matrix& matrix);
 [[nodiscard]] std::string matrix_markdown(const Matrix& matrix);
 [[nodiscard]] nlohmann::json matrix_json(const MatrixPlan& plan, const Matrix& matrix);

@@ -11,12 +11,6 @@
 namespace assay::qualify {
 namespace {
 
-constexpr std::size_t kColumns = 10;
-using Line = std::array<std::string, kColumns>;
-
-const Line kTitles{"setting",  "level",  "profile", "claimed", "may lose",
-                   "observed", "proven", "reached", "cases",   "verdict"};
-
 std::string text_of(const std::optional<DurabilityClass>& durability) {
   return durability ? std::string(to_string(*durability)) : "-";
 }
@@ -26,30 +20,6 @@ std::string reached_text(const MatrixEntry& entry) {
   if (!entry.control || !entry.control->must_reach) return "-";
   return fmt::format("{} ({})", entry.reached >= *entry.control->must_reach ? "yes" : "no",
                      to_string(*entry.control->must_reach));
-}
-
-std::vector<Line> lines_of(const Matrix& matrix) {
-  std::vector<Line> lines;
-  for (const MatrixEntry& entry : matrix.entries) {
-    const LevelOutcome& outcome = entry.outcome;
-    lines.push_back({entry.row.name, std::string(to_string(outcome.level)),
-                     outcome.profile.empty() ? "-" : outcome.profile,
-                     std::string(to_string(entry.claimed)), std::string(to_string(outcome.allowed)),
-                     std::string(to_string(outcome.observed)), text_of(outcome.proven),
-                     reached_text(entry), std::to_string(outcome.cases),
-                     std::string(to_string(entry.verdict))});
-    if (!outcome.coverage.is_object() || !outcome.coverage.contains("profiles")) continue;
-    // Under the other profiles the same states are a matter of information.
-    for (const auto& [name, profile] : outcome.coverage["profiles"].items()) {
-      if (name == outcome.profile) continue;
-      lines.push_back({entry.row.name, std::string(to_string(outcome.level)), name,
-                       std::string(to_string(entry.claimed)),
-                       std::string(to_string(outcome.allowed)), profile.value("worst", "?"), "-",
-                       "-", std::to_string(profile.value("states_checked", std::uint64_t{0})),
-                       profile.value("passes", false) ? "(within)" : "(worse)"});
-    }
-  }
-  return lines;
 }
 
 std::string reasons_of(const Matrix& matrix, const std::string& before) {
@@ -132,17 +102,41 @@ nlohmann::json entry_json(const MatrixEntry& entry) {
 
 }  // namespace
 
+std::vector<MatrixLine> matrix_lines(const Matrix& matrix) {
+  std::vector<MatrixLine> lines{{"setting", "level", "profile", "claimed", "may lose", "observed",
+                                 "proven", "reached", "cases", "verdict"}};
+  for (const MatrixEntry& entry : matrix.entries) {
+    const LevelOutcome& outcome = entry.outcome;
+    lines.push_back({entry.row.name, std::string(to_string(outcome.level)),
+                     outcome.profile.empty() ? "-" : outcome.profile,
+                     std::string(to_string(entry.claimed)), std::string(to_string(outcome.allowed)),
+                     std::string(to_string(outcome.observed)), text_of(outcome.proven),
+                     reached_text(entry), std::to_string(outcome.cases),
+                     std::string(to_string(entry.verdict))});
+    if (!outcome.coverage.is_object() || !outcome.coverage.contains("profiles")) continue;
+    // Under the other profiles the same states are a matter of information.
+    for (const auto& [name, profile] : outcome.coverage["profiles"].items()) {
+      if (name == outcome.profile) continue;
+      lines.push_back({entry.row.name, std::string(to_string(outcome.level)), name,
+                       std::string(to_string(entry.claimed)),
+                       std::string(to_string(outcome.allowed)), profile.value("worst", "?"), "-",
+                       "-", std::to_string(profile.value("states_checked", std::uint64_t{0})),
+                       profile.value("passes", false) ? "(within)" : "(worse)"});
+    }
+  }
+  return lines;
+}
+
 std::string matrix_text(const Matrix& matrix) {
-  std::vector<Line> lines = lines_of(matrix);
-  lines.insert(lines.begin(), kTitles);
-  std::array<std::size_t, kColumns> widths{};
-  for (const Line& line : lines)
-    for (std::size_t at = 0; at < kColumns; ++at)
+  const std::vector<MatrixLine> lines = matrix_lines(matrix);
+  std::array<std::size_t, kMatrixColumns> widths{};
+  for (const MatrixLine& line : lines)
+    for (std::size_t at = 0; at < kMatrixColumns; ++at)
       widths[at] = std::max(widths[at], line[at].size());
   std::string text;
-  for (const Line& line : lines) {
+  for (const MatrixLine& line : lines) {
     std::string shown;
-    for (std::size_t at = 0; at < kColumns; ++at)
+    for (std::size_t at = 0; at < kMatrixColumns; ++at)
       shown += fmt::format("{:<{}}  ", line[at], widths[at]);
     shown.erase(shown.find_last_not_of(' ') + 1);
     text += shown + "\n";
@@ -152,15 +146,16 @@ std::string matrix_text(const Matrix& matrix) {
 }
 
 std::string matrix_markdown(const Matrix& matrix) {
-  const auto row = [](const Line& line) {
+  const auto row = [](const MatrixLine& line) {
     std::string text = "|";
     for (const std::string& cell : line) text += " " + escaped_cell(cell) + " |";
     return text + "\n";
   };
-  std::string text = row(kTitles) + "|";
-  for (std::size_t at = 0; at < kColumns; ++at) text += "---|";
+  const std::vector<MatrixLine> lines = matrix_lines(matrix);
+  std::string text = row(lines.front()) + "|";
+  for (std::size_t at = 0; at < kMatrixColumns; ++at) text += "---|";
   text += "\n";
-  for (const Line& line : lines_of(matrix)) text += row(line);
+  for (std::size_t at = 1; at < lines.size(); ++at) text += row(lines[at]);
   const std::string reasons = reasons_of(matrix, "- ");
   return reasons.empty() ? text : text + "\n" + reasons;
 }
