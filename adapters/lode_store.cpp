@@ -132,7 +132,8 @@ Result<Plan> plan_of(const Settings& settings, const OpenOptions& given) {
   plan.durability = durability_of(settings.at("durability"));
   lode::Options& options = plan.options;
   options.create = given.create;
-  options.key_kind = given.key_kind == KeyKind::u64 ? lode::KeyKind::u64 : lode::KeyKind::bytes;
+  const bool native = given.key_kind == KeyKind::u64 && settings.at("u64_keys") == "auto";
+  options.key_kind = native ? lode::KeyKind::u64 : lode::KeyKind::bytes;
   const std::string& method = settings.at("log_method");
   if (method == "fdatasync") options.log_method = lode::LogMethod::fdatasync;
   if (method == "dsync") options.log_method = lode::LogMethod::dsync;
@@ -332,6 +333,7 @@ Result<Settings> LodeStore::effective_settings() {
   settings["window_operations"] = std::to_string(options.window_operations);
   settings["max_bytes"] = std::to_string(options.max_bytes);
   settings["admission"] = admission_name(options.admission);
+  settings["u64_keys"] = options.key_kind == lode::KeyKind::u64 ? "native" : "bytes";
   return settings;
 }
 
@@ -420,6 +422,12 @@ class LodeDriver final : public Driver {
          "all of it takes, by kept sums or counted at each commit; unreserved nothing",
          source,
          {"unreserved", "recount", "weighted"}},
+        {"u64_keys",
+         "auto",
+         "auto: keys of kind u64 are kept as the numbers they are; bytes keeps them as byte "
+         "strings of 8, as a store without such keys would",
+         source,
+         {"auto", "bytes"}},
     };
   }
 

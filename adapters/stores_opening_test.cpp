@@ -199,6 +199,32 @@ TEST(StoreSettings, are_read_back_from_the_open_lode) {
   EXPECT_EQ(settings.at("log_method"), "dsync");
 }
 
+TEST(StoreSettings, keep_lodes_u64_keys_as_bytes_when_asked_and_find_them_in_the_same_order) {
+  for (const auto& [form, in_force] : {std::pair{"auto", "native"}, std::pair{"bytes", "bytes"}}) {
+    const TemporaryDirectory directory;
+    OpenOptions options = options_for(directory, kProcess);
+    options.key_kind = KeyKind::u64;
+    options.settings = {{"u64_keys", form}};
+    std::unique_ptr<Store> store = open_store("lode", options);
+    EXPECT_EQ(store->effective_settings().value().at("u64_keys"), in_force);
+    {
+      auto session = store->session().value();
+      const std::string low("\0\0\0\0\0\0\0\x7f", 8);
+      const std::string high("\0\0\0\0\0\0\1\0", 8);
+      ASSERT_TRUE(ok(session->put(high, "b")));
+      ASSERT_TRUE(ok(session->put(low, "a")));
+      ASSERT_TRUE(ok(store->checkpoint()));
+      std::string_view value;
+      EXPECT_TRUE(session->get(low, value).value());
+      EXPECT_EQ(value, "a");
+      EXPECT_FALSE(session->put("four", "refused in either form"));
+    }
+    ASSERT_TRUE(ok(store->close()));
+    store = open_store("lode", options);
+    EXPECT_TRUE(ok(store->close()));
+  }
+}
+
 TEST(StoreSettings, give_lmdb_read_ahead_only_where_the_data_fit_in_memory) {
   const TemporaryDirectory directory;
   OpenOptions options = options_for(directory, kProcess);

@@ -25,7 +25,9 @@ constexpr std::uint32_t kMaxKeyBytes = 1U << 16;
 constexpr std::uint32_t kMaxValueBytes = 1U << 28;
 constexpr std::uint32_t kMaxThreads = 1024;
 constexpr std::uint32_t kMaxBatch = 1U << 20;
-constexpr std::uint64_t kMaxBatchBytes = std::uint64_t{256} << 20;
+constexpr std::uint64_t kMaxEntryBytes = std::uint64_t{256} << 20;
+/// What every store takes as one commit.
+constexpr std::uint64_t kMaxBatchBytes = std::uint64_t{1} << 30;
 constexpr std::uint64_t kLoadBatchBytes = std::uint64_t{16} << 20;  ///< where none is declared
 constexpr std::uint64_t kMaxDay_ms = 86'400'000;
 
@@ -380,7 +382,7 @@ std::uint64_t entry_bytes(const Workload& workload) {
 
 void check_batch(TomlTable& table, std::string_view key, std::uint64_t entries,
                  std::uint64_t bytes_each) {
-  if (entries * bytes_each <= kMaxBatchBytes || bytes_each > kMaxBatchBytes) return;
+  if (entries * bytes_each <= kMaxBatchBytes || bytes_each > kMaxEntryBytes) return;
   table.reject(key,
                fmt::format("a batch of {} entries of up to {} bytes takes {} MiB of memory, more "
                            "than {} MiB",
@@ -391,11 +393,11 @@ void check_batch(TomlTable& table, std::string_view key, std::uint64_t entries,
 /// What makes one entry too large is the size of the values, whatever the batches.
 void check_entry(TomlTable values, const Workload& workload) {
   const std::uint64_t bytes_each = entry_bytes(workload);
-  if (bytes_each <= kMaxBatchBytes) return;
+  if (bytes_each <= kMaxEntryBytes) return;
   values.reject(values.has("max_bytes") ? "max_bytes" : "bytes",
                 fmt::format("one entry takes up to {} bytes, more than the {} bytes ({} MiB) that "
-                            "a batch may take",
-                            bytes_each, kMaxBatchBytes, kMaxBatchBytes >> 20),
+                            "one may take",
+                            bytes_each, kMaxEntryBytes, kMaxEntryBytes >> 20),
                 "make the values smaller");
 }
 

@@ -130,11 +130,12 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"mix = { read = 1 }", "mix = { read = 0 }",
                 "w.toml:13: the role does nothing: 'mix' needs an operation with a positive weight "
                 "(for example mix = { read = 0.5, update = 0.5 })"},
-        Refusal{"bytes = 100",
-                "bytes = 1_000_000\n[[phases]]\nkind = \"load\"\nname = \"big\"\n"
-                "load_batch = 1000",
-                "w.toml:9: a batch of 1000 entries of up to 1000008 bytes takes 953 MiB of memory, "
-                "more than 256 MiB (at most 268 entries fit)"},
+        Refusal{
+            "bytes = 100",
+            "bytes = 1_000_000\n[[phases]]\nkind = \"load\"\nname = \"big\"\n"
+            "load_batch = 2000",
+            "w.toml:9: a batch of 2000 entries of up to 1000008 bytes takes 1907 MiB of memory, "
+            "more than 1024 MiB (at most 1073 entries fit)"},
         Refusal{"mix = { read = 1 }", "mix = { batch = 1 }\nbatch_keys = 1000_000\nthreads = 2",
                 "accepted"},
         Refusal{"mix = { read = 1 }", "mix = { reed = 1 }",
