@@ -1,5 +1,6 @@
 #include "harness/qualify/power/explore.h"
 
+#include <fmt/format.h>
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -276,8 +277,43 @@ nlohmann::json to_json(const Exploration& exploration) {
           {"two_lost_calls_exhaustive", exploration.pairs_exhaustive},
           {"by_loss", losses},
           {"creation_not_atomic", exploration.creation_not_atomic},
+          {"failures", exploration.failures},
+          {"worst", to_string(exploration.worst)},
+          {"lost_most", exploration.lost_most},
+          {"stopped", exploration.stopped},
           {"seconds_building", exploration.seconds_building},
           {"seconds_checking", exploration.seconds_checking}};
+}
+
+Result<Exploration> exploration_from_json(const nlohmann::json& json) {
+  Exploration made;
+  try {
+    json.at("cuts").get_to(made.cuts);
+    json.at("states_built").get_to(made.built);
+    json.at("distinct_images").get_to(made.distinct);
+    json.at("states_of_this_shard").get_to(made.mine);
+    json.at("states_checked").get_to(made.checked);
+    json.at("pending_calls_most").get_to(made.pending_most);
+    json.at("legal_states_log2_bound").get_to(made.legal_log2);
+    json.at("one_lost_call_exhaustive").get_to(made.singles_exhaustive);
+    json.at("two_lost_calls_exhaustive").get_to(made.pairs_exhaustive);
+    for (std::size_t loss = 0; loss < made.by_loss.size(); ++loss) {
+      const std::string name(to_string(static_cast<Loss>(loss)));
+      made.by_loss[loss] = json.at("by_loss").value(name, std::uint64_t{0});
+    }
+    json.at("creation_not_atomic").get_to(made.creation_not_atomic);
+    json.at("failures").get_to(made.failures);
+    const Result<Loss> worst = parse_loss(json.at("worst").get<std::string>());
+    if (!worst) return fail(worst.error());
+    made.worst = *worst;
+    json.at("lost_most").get_to(made.lost_most);
+    json.at("stopped").get_to(made.stopped);
+    json.at("seconds_building").get_to(made.seconds_building);
+    json.at("seconds_checking").get_to(made.seconds_checking);
+  } catch (const nlohmann::json::exception& exception) {
+    return fail(ErrorKind::bad_input, fmt::format("not what was explored: {}", exception.what()));
+  }
+  return made;
 }
 
 Result<Exploration> explore(const Trace& trace, const Acknowledgements& receipts,

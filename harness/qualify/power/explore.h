@@ -72,6 +72,9 @@ struct Exploration {
   bool stopped = false;
 };
 [[nodiscard]] nlohmann::json to_json(const Exploration& exploration);
+/// What to_json() says, hence without `kept_failures` and `worst_legal`, so that a sum can be gone
+/// on with. Error: bad_input.
+[[nodiscard]] Result<Exploration> exploration_from_json(const nlohmann::json& json);
 /// Adds what another exploration found; its failures are not taken over.
 void add(Exploration& sum, const Exploration& one);
 

@@ -50,7 +50,10 @@ class PowerLevel {
     outcome_.allowed = contract_of(plan.store, plan.settings_in_force, plan.claimed, Crash::power);
   }
 
-  Result<LevelOutcome> run() {
+  /// `before`: the outcome of a run that was stopped, which is gone on with behind its last whole
+  /// history.
+  Result<LevelOutcome> run(const LevelOutcome* before) {
+    if (before != nullptr) ASSAY_TRY(go_on_from(*before));
     const Result<const Driver*> driver = find_driver(plan_.store);
     if (!driver) return std::unexpected(driver.error());
     life_.options.settings = small_scale(plan_.store, plan_.settings);
@@ -71,7 +74,7 @@ class PowerLevel {
     life_.options.memory_bytes = kMemory;
     life_.transactions = std::max<std::uint64_t>(kTransactions / plan_.shape.writers, 8);
     // A short history has few states, a long one takes long to judge: many short ones.
-    for (round_ = 0; round_ < kRounds && !spent(); ++round_) {
+    for (; round_ < kRounds && !spent(); ++round_) {
       history_.emplace(plan_.seed + round_, plan_.shape);
       life_.history = &*history_;
       life_.options.directory = fmt::format("{}/round-{}", home->path(), round_);
@@ -83,16 +86,70 @@ class PowerLevel {
       note_recording();
       for (const Share& share : kShares) ASSAY_TRY(look_under(share));
       if (round_ == 0 && !stop_) ASSAY_TRY(look_into_recoveries());
+      note_totals(round_ + 1);
+      if (stop_) break;  // in the midst of this history, perhaps: it is begun anew
+      outcome_.resume = position();
+      observer_.so_far(outcome_);
     }
-    outcome_.coverage["histories"] = round_;
-    tell_profiles();
-    outcome_.elapsed_s = std::chrono::duration<double>(Clock::now() - began_).count();
-    outcome_.finished = !stop_;
+    note_totals(outcome_.coverage.value("histories", std::uint64_t{0}));
     judge_all();
+    // A failure is told with its first history: more would say nothing new.
+    outcome_.finished = !stop_ || outcome_.failures != 0;
+    if (outcome_.finished) outcome_.resume = nullptr;
     return std::move(outcome_);
   }
 
  private:
+  /// What is known after whole histories, so that a level that is stopped or killed goes on there.
+  [[nodiscard]] nlohmann::json position() const {
+    nlohmann::json profiles = nlohmann::json::object();
+    for (const auto& [profile, result] : results_)
+      profiles[std::string(to_string(profile))] = to_json(result);
+    return {{"next", round_ + 1},
+            {"cases", outcome_.cases},
+            {"elapsed_s", outcome_.elapsed_s},
+            {"events", events_},
+            {"acknowledged_commits", commits_},
+            {"profiles", std::move(profiles)},
+            {"nested_worst", to_string(nested_worst_)},
+            {"coverage", outcome_.coverage}};
+  }
+
+  Status go_on_from(const LevelOutcome& before) {
+    try {
+      const nlohmann::json& from = before.resume;
+      from.at("next").get_to(round_);
+      first_round_ = round_;
+      from.at("cases").get_to(outcome_.cases);
+      before_s_ = from.at("elapsed_s");
+      from.at("events").get_to(events_);
+      from.at("acknowledged_commits").get_to(commits_);
+      for (const Share& share : kShares) {
+        const std::string name(to_string(share.profile));
+        if (!from.at("profiles").contains(name)) continue;
+        const auto found = exploration_from_json(from.at("profiles").at(name));
+        if (!found) return fail(found.error());
+        results_[share.profile] = *found;
+      }
+      const Result<Loss> worst = parse_loss(from.at("nested_worst").get<std::string>());
+      if (!worst) return fail(worst.error());
+      nested_worst_ = *worst;
+      outcome_.coverage = from.at("coverage");
+      outcome_.resume = from;
+    } catch (const nlohmann::json::exception& exception) {
+      return fail(ErrorKind::bad_input,
+                  fmt::format("not where level F was stopped: {}", exception.what()));
+    }
+    return {};
+  }
+
+  /// Sums of the histories up to here; `histories` of them.
+  void note_totals(std::uint64_t histories) {
+    outcome_.coverage["histories"] = histories;
+    tell_profiles();
+    outcome_.elapsed_s = std::chrono::duration<double>(elapsed()).count();
+  }
+
   [[nodiscard]] std::string state_root() const {
     auto made = make_state_directory(plan_.root);
     if (!made) return plan_.root;
@@ -159,7 +216,8 @@ class PowerLevel {
   }
 
   [[nodiscard]] std::chrono::milliseconds elapsed() const {
-    return std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - began_);
+    return std::chrono::duration_cast<std::chrono::milliseconds>(
+        Clock::now() - began_ + std::chrono::duration<double>(before_s_));
   }
 
   /// States that a profile may still look at.
@@ -203,7 +261,7 @@ class PowerLevel {
     if (stop_) return {};
     const ExplorePlan plan = explore_plan(share.profile, share.percent);
     if (plan.states_max == 0 || (plan.time && plan.time->count() == 0)) return {};
-    if (round_ == 0)
+    if (round_ == first_round_)
       observer_.level_begins(Level::power_files, std::string(to_string(share.profile)));
     auto found = explore(recorded_.trace, recorded_.receipts, plan);
     if (!found) return std::unexpected(found.error());
@@ -219,8 +277,6 @@ class PowerLevel {
     for (const auto& [profile, result] : results_) {
       nlohmann::json json = to_json(result);
       json["passes"] = result.failures == 0 && says_something(result);
-      json["worst"] = std::string(to_string(result.worst));
-      json["failures"] = result.failures;
       outcome_.coverage["profiles"][std::string(to_string(profile))] = std::move(json);
     }
   }
@@ -361,12 +417,14 @@ class PowerLevel {
   LevelOutcome outcome_;
   std::map<Profile, Exploration> results_;
   std::uint64_t round_ = 0;
+  std::uint64_t first_round_ = 0;  ///< of this run
   std::uint64_t events_ = 0;
   std::uint64_t commits_ = 0;
   std::uint64_t nested_failures_ = 0;
   Loss nested_worst_ = Loss::intact;
   std::string states_;
   std::string again_;
+  double before_s_ = 0.0;  ///< of the runs before this one
   Clock::time_point began_ = Clock::now();
 };
 
@@ -376,9 +434,10 @@ Result<std::vector<LevelOutcome>> run_power_level(const CampaignPlan& plan,
                                                   const std::vector<LevelOutcome>& from,
                                                   const std::atomic<bool>& stop,
                                                   CampaignObserver& observer) {
-  // A stopped level begins anew: it records again, and its states are those of the new record.
   if (!from.empty() && from.front().finished) return from;
-  auto outcome = PowerLevel(plan, stop, observer).run();
+  const LevelOutcome* const before =
+      from.empty() || from.front().resume.is_null() ? nullptr : &from.front();
+  auto outcome = PowerLevel(plan, stop, observer).run(before);
   if (!outcome) return std::unexpected(outcome.error());
   observer.level_ends(*outcome);
   return std::vector<LevelOutcome>{std::move(*outcome)};

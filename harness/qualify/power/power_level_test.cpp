@@ -87,6 +87,69 @@ TEST(PowerLevel, ReachesWhatALossySettingMayLoseAndPassesIt) {
   EXPECT_EQ(outcome.proven, DurabilityClass::power_prefix);
 }
 
+/// Stops the level in the midst of its second history, and looks at what a kill would leave.
+class StopsInTheSecond final : public CampaignObserver {
+ public:
+  explicit StopsInTheSecond(std::atomic<bool>& stop) : stop_(stop) {}
+  void progress(double /*fraction*/, const std::string& sentence) override {
+    if (sentence.starts_with("history 2,")) stop_ = true;
+  }
+  void so_far(const LevelOutcome& outcome) override {
+    EXPECT_EQ(outcome.resume.value("next", 0), outcome.coverage.value("histories", -1));
+    ++kept_;
+  }
+  [[nodiscard]] int kept() const { return kept_; }
+
+ private:
+  std::atomic<bool>& stop_;
+  int kept_ = 0;
+};
+
+TEST(PowerLevel, GoesOnBehindTheLastWholeHistoryAndFindsWhatOneRunFinds) {
+  const TemporaryDirectory home;
+  CampaignPlan plan = plan_of("raw-file", {}, home);
+  plan.budget.cases = 2400;
+  const LevelOutcome whole = run(plan);
+  ASSERT_GT(whole.coverage.value("histories", 0), 2) << "too few to stop in the second";
+  std::atomic<bool> stop{false};
+  StopsInTheSecond observer(stop);
+  const auto first = run_power_level(plan, {}, stop, observer);
+  ASSERT_TRUE(first) << first.error().message();
+  EXPECT_EQ(observer.kept(), 1);
+  EXPECT_FALSE(first->front().finished);
+  const auto kept = level_outcome_from_json(to_json(first->front()));
+  ASSERT_TRUE(kept) << kept.error().message();
+  EXPECT_EQ(kept->resume.value("next", 0), 1);
+  stop = false;
+  Silent silent;
+  const auto rest = run_power_level(plan, {*kept}, stop, silent);
+  ASSERT_TRUE(rest) << rest.error().message();
+  const LevelOutcome& outcome = rest->front();
+  EXPECT_TRUE(outcome.finished);
+  EXPECT_EQ(outcome.verdict, whole.verdict);
+  EXPECT_EQ(outcome.observed, whole.observed);
+  for (const char* const sum : {"histories", "events", "acknowledged_commits"})
+    EXPECT_EQ(outcome.coverage[sum], whole.coverage[sum]) << sum;
+  for (const char* const profile : {"ordered", "strict", "btrfs", "prefix"})
+    for (const char* const sum : {"states_checked", "by_loss"})
+      EXPECT_EQ(outcome.coverage["profiles"][profile][sum],
+                whole.coverage["profiles"][profile][sum])
+          << profile << " " << sum;
+}
+
+TEST(PowerLevel, RefusesAPositionThatIsNone) {
+  const TemporaryDirectory home;
+  const CampaignPlan plan = plan_of("raw-file", {}, home);
+  LevelOutcome damaged;
+  damaged.level = Level::power_files;
+  damaged.resume = {{"next", 1}, {"cases", "many"}};
+  Silent silent;
+  const std::atomic<bool> stop{false};
+  const auto refused = run_power_level(plan, {damaged}, stop, silent);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().kind(), ErrorKind::bad_input);
+}
+
 TEST(PowerLevel, RunsTheMatrixAndGoesOnWithTheRowThatItWasAt) {
   const TemporaryDirectory home;
   MatrixPlan plan;
