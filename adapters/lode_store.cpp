@@ -357,7 +357,7 @@ class LodeDriver final : public Driver {
   Capabilities capabilities() const override {
     Capabilities can;
     can.ordered = can.rollback = can.atomic_batches = can.concurrent_writers = true;
-    can.larger_than_memory = true;
+    can.larger_than_memory = can.rebuilds_index = true;
     can.durability = {DurabilityClass::volatile_, DurabilityClass::process,
                       DurabilityClass::power_prefix, DurabilityClass::power_last,
                       DurabilityClass::power};
@@ -441,23 +441,45 @@ class LodeDriver final : public Driver {
   }
 
   Status check_settings(const OpenOptions& options, std::uint32_t) const override {
-    const Result<Settings> settings = resolve_settings(*this, options.durability, options.settings);
-    if (!settings) return std::unexpected(settings.error());
-    ASSAY_TRY(plan_of(*settings, options));
+    ASSAY_TRY(plan_for(options));
     return {};
   }
 
+  /// Its index: the inner pages of the trees. Leaves and large values are the entries.
+  Status drop_index(const OpenOptions& options) const override {
+    const Result<Plan> plan = plan_for(options);
+    if (!plan) return std::unexpected(plan.error());
+    const auto dropped = lode::Store::drop_inner_pages(options.directory, plan->options);
+    if (!dropped) return fail(lode_error("drop_index", dropped.error(), options.directory));
+    return {};
+  }
+
+  Result<std::uint64_t> rebuild_index(const OpenOptions& options) const override {
+    const Result<Plan> plan = plan_for(options);
+    if (!plan) return std::unexpected(plan.error());
+    const auto report = lode::Store::rebuild(options.directory, plan->options, false);
+    if (!report) return fail(lode_error("rebuild_index", report.error(), options.directory));
+    if (report->lost_entries == 0) return report->copied_entries;
+    return fail(Error(ErrorKind::store,
+                      fmt::format("lode: rebuild_index: {} entries are lost", report->lost_entries))
+                    .at(options.directory));
+  }
+
   Result<std::unique_ptr<Store>> open(const OpenOptions& options) const override {
-    const Result<Settings> settings = resolve_settings(*this, options.durability, options.settings);
-    if (!settings) return std::unexpected(settings.error());
-    Result<Plan> plan = plan_of(*settings, options);
+    const Result<Plan> plan = plan_for(options);
     if (!plan) return std::unexpected(plan.error());
     const Result<bool> there = find_store(kName, options);
     if (!there) return std::unexpected(there.error());
     auto engine = lode::Store::open(options.directory, plan->options);
     if (!engine) return fail(lode_error("open", engine.error(), options.directory));
-    return std::make_unique<LodeStore>(options, std::move(*plan), capabilities(),
-                                       std::move(*engine));
+    return std::make_unique<LodeStore>(options, *plan, capabilities(), std::move(*engine));
+  }
+
+ private:
+  Result<Plan> plan_for(const OpenOptions& options) const {
+    const Result<Settings> settings = resolve_settings(*this, options.durability, options.settings);
+    if (!settings) return std::unexpected(settings.error());
+    return plan_of(*settings, options);
   }
 };
 

@@ -75,6 +75,21 @@ DurabilityClass Driver::durability_under(DurabilityClass asked, const Settings&)
   return asked;
 }
 
+namespace {
+Error no_index_apart(const Driver& driver) {
+  return {ErrorKind::unsupported,
+          driver.name() + " has no index that can be removed and made again from its entries"};
+}
+}  // namespace
+
+Status Driver::drop_index(const OpenOptions&) const {
+  return fail(no_index_apart(*this));
+}
+
+Result<std::uint64_t> Driver::rebuild_index(const OpenOptions&) const {
+  return fail(no_index_apart(*this));
+}
+
 Result<GivenDurability> given_durability(const Driver& driver, DurabilityClass asked,
                                          const Settings& given) {
   const auto under = [&](const Settings& overrides) -> Result<DurabilityClass> {

@@ -54,6 +54,7 @@ struct Capabilities {
   bool atomic_batches = false;      ///< apply() of several mutations is all or nothing
   bool concurrent_writers = false;  ///< writers in several threads make progress side by side
   bool larger_than_memory = false;  ///< data sets beyond the memory budget work
+  bool rebuilds_index = false;      ///< drop_index() and rebuild_index() work
   bool retains_data = true;         ///< false: a reference arm that keeps nothing (`null`)
   bool reference = false;           ///< a floor or ceiling to show beside arms, never an arm
   std::vector<DurabilityClass> durability;  ///< classes it claims to reach
@@ -167,6 +168,12 @@ class Driver {
   /// nobody here knows, such as a plug-in, the class that it was told is all there is.
   [[nodiscard]] virtual DurabilityClass durability_under(DurabilityClass asked,
                                                          const Settings& effective) const;
+  /// Destroys, durably, what the files of a closed store hold besides its entries only to find
+  /// them (its index). Error `unsupported` where there is no such thing: capabilities() say so.
+  [[nodiscard]] virtual Status drop_index(const OpenOptions& options) const;
+  /// Makes it again from the entries, durably, in a closed store. Returns the entries that it was
+  /// made from; 0: nothing was missing.
+  [[nodiscard]] virtual Result<std::uint64_t> rebuild_index(const OpenOptions& options) const;
 };
 
 /// Walks `directory`: regular files, apparent and allocated bytes.

@@ -225,6 +225,40 @@ TEST(StoreSettings, keep_lodes_u64_keys_as_bytes_when_asked_and_find_them_in_the
   }
 }
 
+TEST(Index, is_removed_and_made_again_in_lode_and_refused_by_stores_without_one_apart) {
+  for (const char* name : {"sqlite", "rocksdb", "lmdb", "raw-file", "null", "lode"}) {
+    SCOPED_TRACE(name);
+    const TemporaryDirectory directory;
+    OpenOptions options = options_for(directory, kProcess);
+    const Driver& driver = **find_driver(name);
+    const bool can = std::string_view(name) == "lode";
+    EXPECT_EQ(driver.capabilities().rebuilds_index, can);
+    if (!can) {
+      EXPECT_EQ(driver.drop_index(options).error().kind(), ErrorKind::unsupported);
+      EXPECT_EQ(driver.rebuild_index(options).error().kind(), ErrorKind::unsupported);
+      continue;
+    }
+    std::unique_ptr<Store> store = open_store(name, options);
+    const auto key = [](int i) { return "key" + std::to_string(100'000 + i); };
+    {
+      auto session = store->session().value();
+      for (int i = 0; i < 2000; ++i) ASSERT_TRUE(ok(session->put(key(i), std::string(100, 'v'))));
+    }
+    ASSERT_TRUE(ok(store->checkpoint()));
+    ASSERT_TRUE(ok(store->close()));
+    ASSERT_EQ(driver.rebuild_index(options).value(), 0U) << "nothing is missing yet";
+    ASSERT_TRUE(ok(driver.drop_index(options)));
+    EXPECT_EQ(driver.rebuild_index(options).value(), 2000U);
+    store = open_store(name, options);
+    {
+      auto session = store->session().value();
+      std::string_view value;
+      for (int i = 0; i < 2000; ++i) ASSERT_TRUE(session->get(key(i), value).value()) << i;
+    }
+    EXPECT_TRUE(ok(store->close()));
+  }
+}
+
 TEST(StoreSettings, give_lmdb_read_ahead_only_where_the_data_fit_in_memory) {
   const TemporaryDirectory directory;
   OpenOptions options = options_for(directory, kProcess);

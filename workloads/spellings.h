@@ -56,6 +56,7 @@ inline constexpr Spelling<PhaseKind> kPhaseKinds[] = {
     {"load", PhaseKind::load},
     {"run", PhaseKind::run},
     {"restart", PhaseKind::restart},
+    {"rebuild", PhaseKind::rebuild},
     {"sync", PhaseKind::sync},
     {"checkpoint", PhaseKind::checkpoint},
     {"settle", PhaseKind::settle},

@@ -127,6 +127,7 @@ enum class PhaseKind : std::uint8_t {
   load,        ///< puts keys.count keys
   run,         ///< roles at work; the timed part
   restart,     ///< close or kill, fresh process, open (open is timed: recovery)
+  rebuild,     ///< close, fresh process, index removed, made again (this is timed), open
   sync,        ///< Store::sync
   checkpoint,  ///< Store::checkpoint
   settle,      ///< Store::settle
@@ -179,6 +180,11 @@ struct Workload {
   bool best_effort = false;  ///< a root-only step that cannot be done is recorded, not an error
   bool operator==(const Workload&) const = default;
 };
+
+/// The process ends with the phase, and the next one opens the store again.
+[[nodiscard]] constexpr bool ends_process(PhaseKind kind) {
+  return kind == PhaseKind::restart || kind == PhaseKind::rebuild;
+}
 
 [[nodiscard]] std::string_view to_string(PhaseKind kind);
 [[nodiscard]] std::string_view to_string(DistributionKind kind);

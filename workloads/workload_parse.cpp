@@ -419,7 +419,7 @@ Phase read_phase(TomlTable& table, const Workload& workload, const std::string& 
   check_name(table, phase.name);
   const bool load = phase.kind == PhaseKind::load;
   const bool run = phase.kind == PhaseKind::run;
-  phase.timed = table.boolean("timed", run || phase.kind == PhaseKind::restart);
+  phase.timed = table.boolean("timed", run || ends_process(phase.kind));
   for (const auto* key : {"load_order", "load_batch", "load_threads"}) {
     only_for(table, key, load, "load phases");
   }

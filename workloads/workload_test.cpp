@@ -119,8 +119,9 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"bytes = 100", "compressible = 1.5",
                 "w.toml:5: 'compressible' must be between 0 and 1, not 1.5"},
         Refusal{"kind = \"load\"", "kind = \"laod\"",
-                "w.toml:7: 'kind' must be one of load, run, restart, sync, checkpoint, settle, not "
-                "\"laod\" (did you mean 'load'?)"},
+                "w.toml:7: 'kind' must be one of load, run, restart, rebuild, sync, checkpoint, "
+                "settle, "
+                "not \"laod\" (did you mean 'load'?)"},
         Refusal{"operations = 10", "operations = 10\nduration_ms = 5",
                 "w.toml:10: a run phase needs exactly one of 'operations' and 'duration_ms'"},
         Refusal{"operations = 10", "cache = \"as-is\"",
@@ -335,6 +336,22 @@ TEST(Workload, an_entry_that_no_batch_can_hold_is_blamed_on_the_size_of_the_valu
   EXPECT_NE(refused.error().message().find("more than the 268435456 bytes (256 MiB)"),
             std::string::npos)
       << refused.error().message();
+}
+
+TEST(Workload, a_rebuild_is_timed_can_be_measured_and_takes_no_way_to_end) {
+  const std::string text =
+      "name = \"w\"\n[keys]\ncount = 1\n[[phases]]\nkind = \"load\"\n"
+      "[[phases]]\nkind = \"rebuild\"\n";
+  const auto workload = parse_workload(text, "w.toml");
+  ASSERT_TRUE(workload) << workload.error().message();
+  EXPECT_EQ(workload->phases[1].kind, PhaseKind::rebuild);
+  EXPECT_TRUE(workload->phases[1].timed);
+  EXPECT_EQ(workload->measured_phase, "rebuild");
+  EXPECT_EQ(*workload_from_json(to_json(*workload)), *workload);
+  const auto refused = parse_workload(text + "how = \"kill\"\n", "w.toml");
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message(),
+            "w.toml:8: 'how' has no effect here: it belongs to restart phases");
 }
 
 TEST(Workload, a_canonical_form_with_an_unknown_key_is_refused) {

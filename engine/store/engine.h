@@ -71,6 +71,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   Result<BackupReport> backup(const SnapshotCore& core, Disk& target);
   static Result<RebuildReport> rebuild(std::shared_ptr<Disk> disk, const Options& options,
                                        bool accept_loss);
+  static Result<std::uint64_t> drop_inner_pages(std::shared_ptr<Disk> disk, const Options& options);
   Result<Receipt> mark(std::string_view name, Durability durability);
   std::vector<Marker> markers();
 
@@ -145,6 +146,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   Result<std::shared_ptr<const Tree>> build_from_leaves(const DamagedTree& damaged,
                                                         RebuildReport& report);
   Result<RebuildReport> rebuild_trees(bool accept_loss);
+  static Result<std::shared_ptr<Engine>> open_for_rebuild(std::shared_ptr<Disk> disk,
+                                                          const Options& options);
 
   // Commits (engine_commit.cpp).
   Status check_batch(const WriteBatch& batch) const;

@@ -189,8 +189,9 @@ Result<RebuildReport> Engine::rebuild_trees(bool accept_loss) {
   return report;
 }
 
-Result<RebuildReport> Engine::rebuild(std::shared_ptr<Disk> disk, const Options& options,
-                                      bool accept_loss) {
+// Files and roots alone: the log is not replayed, for it may have to read what is damaged.
+Result<std::shared_ptr<Engine>> Engine::open_for_rebuild(std::shared_ptr<Disk> disk,
+                                                         const Options& options) {
   Options quiet = options;
   quiet.create = false;
   quiet.background = false;
@@ -198,7 +199,40 @@ Result<RebuildReport> Engine::rebuild(std::shared_ptr<Disk> disk, const Options&
   auto engine = std::make_shared<Engine>(std::move(disk), quiet);
   LODE_TRY(engine->open_files());
   LODE_TRY(engine->load_roots());
+  return engine;
+}
+
+Result<RebuildReport> Engine::rebuild(std::shared_ptr<Disk> disk, const Options& options,
+                                      bool accept_loss) {
+  LODE_ASSIGN(auto engine, open_for_rebuild(std::move(disk), options));
   return engine->rebuild_trees(accept_loss);
+}
+
+Result<std::uint64_t> Engine::drop_inner_pages(std::shared_ptr<Disk> disk, const Options& options) {
+  LODE_ASSIGN(auto engine, open_for_rebuild(std::move(disk), options));
+  const AlignedBuffer zeros(page_bytes);
+  std::uint64_t dropped = 0;
+  for (const auto& run : engine->roots_[engine->newest_slot_]->runs) {
+    for (const auto& tree : run->trees) {
+      for (const ScannedPage& page : scan_pages(*engine->data_, tree->info()).pages) {
+        if (page.state != PageState::inner) continue;
+        LODE_TRY(engine->data_->write_at(zeros.bytes(), page.page.value * page_bytes));
+        ++dropped;
+      }
+    }
+  }
+  LODE_TRY(engine->data_->sync());
+  return dropped;
+}
+
+Result<std::uint64_t> Store::drop_inner_pages(const std::string& directory,
+                                              const Options& options) {
+  LODE_ASSIGN(auto disk, open_directory(directory, false));
+  return Engine::drop_inner_pages(std::move(disk), options);
+}
+
+Result<std::uint64_t> Store::drop_inner_pages(std::shared_ptr<Disk> disk, const Options& options) {
+  return Engine::drop_inner_pages(std::move(disk), options);
 }
 
 Result<RebuildReport> Store::rebuild(const std::string& directory, const Options& options,

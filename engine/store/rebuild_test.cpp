@@ -118,6 +118,25 @@ TEST(Rebuild, makes_a_store_whole_whichever_inner_page_is_damaged) {
   }
 }
 
+TEST(Rebuild, makes_every_inner_page_anew_that_was_dropped) {
+  for (const bool tail_in_log : {false, true}) {
+    const Scene scene = make_scene(KeyKind::u64, tail_in_log);
+    const auto disk = scene.disk->killed();
+    const auto dropped = Store::drop_inner_pages(disk, scene.options);
+    ASSERT_TRUE(dropped) << dropped.error().what;
+    EXPECT_EQ(*dropped, pages_of(scene.data, false).size());
+    const std::string left = disk->contents("data").value();
+    EXPECT_TRUE(pages_of(left, false).empty());
+    EXPECT_EQ(pages_of(left, true), pages_of(scene.data, true)) << "no leaf is touched";
+    const auto again = disk->crashed(keep_none);
+    const auto report = Store::rebuild(again, scene.options, false);
+    ASSERT_TRUE(report) << report.error().what;
+    EXPECT_TRUE(report->lost.empty());
+    EXPECT_GT(report->copied_entries, 0U);
+    expect_whole(again->crashed(keep_none), scene);
+  }
+}
+
 TEST(Rebuild, of_a_store_without_damage_changes_nothing) {
   const Scene scene = make_scene(KeyKind::bytes, false);
   const auto report = Store::rebuild(scene.disk->killed(), scene.options, false);

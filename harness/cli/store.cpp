@@ -49,6 +49,7 @@ json capabilities_json(const Capabilities& declared) {
           {"atomic_batches", declared.atomic_batches},
           {"concurrent_writers", declared.concurrent_writers},
           {"larger_than_memory", declared.larger_than_memory},
+          {"rebuilds_index", declared.rebuilds_index},
           {"retains_data", declared.retains_data},
           {"reference", declared.reference},
           {"durability", classes},
@@ -74,6 +75,7 @@ std::vector<std::string> abilities(const json& capabilities, bool can) {
                                     {"rollback", "rollback"},
                                     {"concurrent_writers", "concurrent writers"},
                                     {"larger_than_memory", "larger than memory"},
+                                    {"rebuilds_index", "an index to rebuild"},
                                     {"retains_data", "keeps data"}};
   std::vector<std::string> words;
   for (const Ability& ability : kAbilities) {

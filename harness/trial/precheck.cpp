@@ -37,6 +37,13 @@ double mean_value_bytes(const ValueSpec& values) {
 
 Status check_operations(const Driver& driver, const Capabilities& can, const Workload& workload) {
   for (const Phase& phase : workload.phases) {
+    if (phase.kind == PhaseKind::rebuild && !can.rebuilds_index) {
+      return fail(Error(ErrorKind::unsupported,
+                        fmt::format("{} cannot run phase \"{}\": it has no index that can be "
+                                    "removed and made again from its entries",
+                                    driver.name(), phase.name))
+                      .hint("leave the store or the phase out"));
+    }
     for (const Role& role : phase.roles) {
       const auto uses = [&](OpKind kind) { return role.mix[static_cast<std::size_t>(kind)] > 0.0; };
       const auto refuse = [&](OpKind kind, std::string_view lacking) {

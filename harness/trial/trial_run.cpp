@@ -339,32 +339,41 @@ json* TrialRun::measured_phase() {
 }
 
 void TrialRun::note_drain() {
+  const std::string& measured = request_.workload.measured_phase;
+  json* timed = nullptr;
   std::uint64_t drain_ns = 0;
   bool drained = false;
-  json* last_timed = nullptr;
+  std::optional<std::uint64_t> last;
+  std::optional<std::uint64_t> of_measured;
+  // The debt that a phase has left is charged to it, beside the plain figure.
+  const auto charge = [&] {
+    if (timed == nullptr || !drained) return;
+    last = drain_ns;
+    if (timed->value("name", "") == measured) of_measured = drain_ns;
+    const std::uint64_t wall_ns = timed->value("wall_ns", std::uint64_t{0}) + drain_ns;
+    if (wall_ns == 0) return;
+    (*timed)["throughput_with_drain_per_s"] =
+        static_cast<double>(timed->value("operations", std::uint64_t{0})) * 1e9 /
+        static_cast<double>(wall_ns);
+  };
   for (json& phase : record_["phases"]) {
     const std::string kind = phase.value("kind", "");
     if ((kind == "run" || kind == "load") && phase.value("timed", false)) {
-      last_timed = &phase;
+      charge();
+      timed = &phase;
       drain_ns = 0;
       drained = false;
-    } else if (last_timed && (kind == "sync" || kind == "checkpoint" || kind == "settle")) {
+    } else if (timed != nullptr && (kind == "sync" || kind == "checkpoint" || kind == "settle")) {
       drain_ns += phase.value("wall_ns", std::uint64_t{0});
       drained = true;
     }
   }
-  if (!drained) {
-    if (!over())
-      record_["drain_ns"] = unknown_figure("the workload declares no drain after its run");
-    return;
+  charge();
+  if (of_measured || last) {
+    record_["drain_ns"] = of_measured ? *of_measured : *last;
+  } else if (!over()) {
+    record_["drain_ns"] = unknown_figure("the workload declares no drain after its run");
   }
-  record_["drain_ns"] = drain_ns;
-  // The debt that the run has left is charged to it, beside the plain figure.
-  const std::uint64_t wall_ns = last_timed->value("wall_ns", std::uint64_t{0}) + drain_ns;
-  if (wall_ns > 0)
-    (*last_timed)["throughput_with_drain_per_s"] =
-        static_cast<double>(last_timed->value("operations", std::uint64_t{0})) * 1e9 /
-        static_cast<double>(wall_ns);
 }
 
 void TrialRun::judge_machine() {

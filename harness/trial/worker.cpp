@@ -65,11 +65,14 @@ class Worker {
 
  private:
   Status open(bool create);
+  Status rebuild_index(const OpenOptions& options);
   Status run_phases();
   Status run_one(std::size_t index, json& record);
   Status run_workers(std::size_t index, PhaseMeters& meters, PhaseFigures& figures);
   Status run_windows(RunPhase& run, PhaseMeters& meters);
   Status run_store_call(PhaseKind kind, PhaseMeters& meters, PhaseFigures& figures);
+  /// The phase before this process's first one rebuilds the index.
+  [[nodiscard]] bool rebuilds_first() const;
   void note_restart();
   Status close();
   OnFraction progress_of(std::size_t index);
@@ -109,6 +112,7 @@ Status Worker::open(bool create) {
   options.memory_bytes = workload_.memory_bytes;
   options.expected_bytes = expected_data_bytes(workload_);
   options.value_bytes = usual_value_bytes(workload_.values);
+  if (rebuilds_first()) ASSAY_TRY(rebuild_index(options));
   open_meters_ = std::make_unique<PhaseMeters>(request_.directory);
   open_meters_->begin();
   const std::uint64_t before = ticks_now();
@@ -123,6 +127,34 @@ Status Worker::open(bool create) {
   store_ = request_.delay_ns == 0
                ? std::move(*store)
                : delayed_store(std::move(*store), request_.directory, request_.delay_ns);
+  return {};
+}
+
+bool Worker::rebuilds_first() const {
+  return request_.task == WorkerTask::run && request_.first_phase > 0 &&
+         workload_.phases[request_.first_phase - 1].kind == PhaseKind::rebuild;
+}
+
+Status Worker::rebuild_index(const OpenOptions& options) {
+  const Phase& phase = workload_.phases[request_.first_phase - 1];
+  const auto named = [&](Error error) {
+    return fail(error.in(fmt::format("phase \"{}\"", phase.name)));
+  };
+  const Status dropped = driver_->drop_index(options);
+  if (!dropped) return named(dropped.error());
+  PhaseMeters meters(request_.directory);
+  PhaseFigures figures;
+  meters.begin();
+  const std::uint64_t before = ticks_now();
+  const Result<std::uint64_t> entries = driver_->rebuild_index(options);
+  figures.wall_ns = TickScale::get().to_ns(ticks_between(before, ticks_now()));
+  meters.end();
+  if (!entries) return named(entries.error());
+  figures.operations = *entries;
+  figures.store.add(*entries, figures.wall_ns);
+  json record = phase_record(phase, figures);
+  meters.add_to(record);
+  outcome_["phases"].push_back(std::move(record));
   return {};
 }
 
@@ -218,6 +250,7 @@ Status Worker::run_one(std::size_t index, json& record) {
       ASSAY_TRY(run_store_call(phase.kind, meters, figures));
       break;
     case PhaseKind::restart:
+    case PhaseKind::rebuild:
       return {};  // noted by the process that opens the store again
   }
   record = phase_record(phase, figures);

@@ -127,7 +127,7 @@ std::vector<PhaseSegment> segments_of(const Workload& workload) {
     if (is_cold(phase) && segments.back().last > segments.back().first)
       segments.push_back({index, index});
     segments.back().last = index + 1;
-    if (phase.kind == PhaseKind::restart) segments.push_back({index + 1, index + 1});
+    if (ends_process(phase.kind)) segments.push_back({index + 1, index + 1});
   }
   return segments;
 }
