@@ -11,6 +11,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+}  // namespace
+
 std::vector<std::string> declared_experiments() {
   std::vector<std::string> names;
   std::error_code error;
@@ -22,8 +24,6 @@ std::vector<std::string> declared_experiments() {
   std::sort(names.begin(), names.end());
   return names;
 }
-
-}  // namespace
 
 Result<std::string> experiment_file(const std::string& given) {
   std::error_code error;

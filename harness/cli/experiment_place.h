@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "adapters/result.h"
 #include "harness/experiment/plan.h"
@@ -12,6 +13,9 @@ namespace assay::cli {
 /// The experiment.toml that a path or a NAME of ledgers/NAME means. Error bad_input with the
 /// nearest name.
 [[nodiscard]] Result<std::string> experiment_file(const std::string& given);
+
+/// Names of the experiments declared below ledgers/ of the current folder, sorted.
+[[nodiscard]] std::vector<std::string> declared_experiments();
 
 /// How it is run: an experiment in its place, TREE/ledgers/NAME/experiment.toml, has a ledger
 /// beside it and is registered; elsewhere it is exploratory.

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "harness/stats/stats.h"
 #include "workloads/stream.h"
 #include "workloads/toml_reader.h"
 
@@ -161,6 +162,12 @@ DurabilityClass reference_durability(DurabilityClass wanted, const Driver& drive
     }
   }
   return best;
+}
+
+std::uint64_t least_trials_of_median(double alpha, Design design) {
+  std::uint64_t needed = 2;
+  while (stats::smallest_rank_p(needed, needed, is_paired(design)) >= alpha) ++needed;
+  return needed;
 }
 
 }  // namespace assay

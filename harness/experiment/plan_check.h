@@ -37,4 +37,8 @@ struct WeakenedArm {
 /// The measured phase; null when the workload has none.
 [[nodiscard]] const Phase* measured_phase(const Workload& workload);
 
+/// Ranks of few values cannot reach alpha however far apart they are: the least number of trials
+/// with which a rank test of medians can.
+[[nodiscard]] std::uint64_t least_trials_of_median(double alpha, Design design);
+
 }  // namespace assay

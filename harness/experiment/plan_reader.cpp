@@ -13,7 +13,6 @@
 #include "harness/experiment/plan_check.h"
 #include "harness/experiment/plan_declaration.h"
 #include "harness/experiment/plan_sweep.h"
-#include "harness/stats/stats.h"
 #include "harness/trial/precheck.h"
 #include "workloads/toml_reader.h"
 
@@ -292,11 +291,9 @@ Status resolve_hot_phases(Declaration& declaration, TomlTable& root) {
       root.table("aggregation"), "of_process");
 }
 
-/// Ranks of few values cannot reach alpha however far apart they are.
 Status check_median(const Plan& plan, TomlTable& root) {
   if (!plan.aggregation.median_of_trials) return {};
-  std::uint64_t needed = 2;
-  while (stats::smallest_rank_p(needed, needed, is_paired(plan.design)) >= plan.alpha) ++needed;
+  const std::uint64_t needed = least_trials_of_median(plan.alpha, plan.design);
   if (plan.trials >= needed) return {};
   return refuse(fmt::format("a rank test of medians at alpha {:g} takes at least {} {}, the plan "
                             "has {}",
