@@ -121,7 +121,9 @@ class Engine : public std::enable_shared_from_this<Engine> {
   Status open_files();
   Status create();
   Status remove_unfinished_creation(const std::vector<std::string>& names);
-  Status load_roots();
+  // Without `confirm` the caller has confirm_roots() to call.
+  Status load_roots(bool confirm = true);
+  Status confirm_roots();
   Result<Runs> load_runs(const Root& root,
                          std::map<std::uint64_t, std::shared_ptr<const Tree>>& known,
                          std::vector<Marker>& markers);

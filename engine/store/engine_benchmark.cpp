@@ -1,7 +1,12 @@
-// What is asked of lode alone, without the other stores: markers, and the store as a map in memory.
-// Prints nanoseconds, asserts nothing. usage: lode_engine_benchmark [DIRECTORY]
+// What is asked of lode alone, without the other stores: recovery of small stores, markers, and the
+// store as a map in memory. Prints times, asserts nothing. usage: lode_engine_benchmark [DIRECTORY]
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -42,6 +47,91 @@ std::unique_ptr<Store> fresh_store(const std::string& directory) {
   auto store = Store::open(directory, options);
   LODE_CHECK(store.has_value(), "the store opens");
   return std::move(*store);
+}
+
+struct SmallStore {
+  double create = 0;  // nanoseconds
+  double build = 0;   // one batch of all entries, synced
+};
+
+Options small_store_options() {
+  Options options;
+  options.log_method = LogMethod::fdatasync;
+  options.log_prepared_bytes = std::uint64_t{1} << 20;
+  return options;
+}
+
+// In a process of its own that is killed when the store is durable.
+SmallStore build_and_kill(const std::string& directory, const std::vector<std::string>& keys) {
+  std::filesystem::remove_all(directory);
+  int ends[2];
+  LODE_CHECK(::pipe(ends) == 0, "a pipe opens");
+  const pid_t child = ::fork();
+  if (child == 0) {
+    SmallStore times;
+    auto begin = Clock::now();
+    const auto store = Store::open(directory, small_store_options());
+    LODE_CHECK(store.has_value(), "the store opens");
+    times.create = nanoseconds_since(begin);
+    begin = Clock::now();
+    WriteBatch batch;
+    for (const std::string& key : keys) batch.put(key, "8 bytes.");
+    LODE_CHECK((*store)->commit(batch, Durability::sync).has_value(), "the entries are durable");
+    times.build = nanoseconds_since(begin);
+    LODE_CHECK(::write(ends[1], &times, sizeof times) == sizeof times, "the times are told");
+    ::raise(SIGKILL);
+  }
+  SmallStore times;
+  LODE_CHECK(::read(ends[0], &times, sizeof times) == sizeof times, "the child has built a store");
+  ::waitpid(child, nullptr, 0);
+  ::close(ends[0]);
+  ::close(ends[1]);
+  return times;
+}
+
+// What no recovery can do without: open a file, read what was logged, write it again (it may be in
+// the page cache only) and make it durable.
+double bare_recovery(const std::string& file, std::size_t bytes) {
+  std::vector<char> log(bytes, 'x');
+  const int made = ::open(file.c_str(), O_CREAT | O_TRUNC | O_WRONLY, 0644);
+  LODE_CHECK(::write(made, log.data(), bytes) == static_cast<ssize_t>(bytes), "a file is written");
+  ::fsync(made);
+  ::close(made);
+  const auto begin = Clock::now();
+  const int opened = ::open(file.c_str(), O_RDWR);
+  LODE_CHECK(::pread(opened, log.data(), bytes, 0) == static_cast<ssize_t>(bytes), "it is read");
+  LODE_CHECK(::pwrite(opened, log.data(), bytes, 0) == static_cast<ssize_t>(bytes), "and written");
+  LODE_CHECK(::fdatasync(opened) == 0, "and synced");
+  const double taken = nanoseconds_since(begin);
+  ::close(opened);
+  ::unlink(file.c_str());
+  return taken;
+}
+
+void small_recovery(const std::string& directory, std::size_t entries) {
+  std::vector<std::string> keys = random_keys(entries);
+  for (std::string& key : keys) key += key;  // 16 bytes
+  std::vector<double> create;
+  std::vector<double> build;
+  std::vector<double> recover;
+  std::vector<double> bare;
+  for (int round = 0; round < 15; ++round) {
+    const SmallStore times = build_and_kill(directory, keys);
+    create.push_back(times.create);
+    build.push_back(times.build);
+    const auto begin = Clock::now();
+    const auto store = Store::open(directory, small_store_options());
+    recover.push_back(nanoseconds_since(begin));
+    LODE_CHECK(store.has_value() && (*store)->recovery().replayed_commits == 1,
+               "the entries are recovered");
+    bare.push_back(bare_recovery(directory + ".bare", entries * 32));
+  }
+  std::printf(
+      "recovery of %zu entries: %.2f ms, x%.2f of insert and sync (%.2f ms), x%.2f with creation "
+      "(%.2f ms), x%.2f of a bare open, read, write and fdatasync (%.2f ms)\n",
+      entries, median(recover) / 1e6, median(recover) / median(build), median(build) / 1e6,
+      median(recover) / (median(build) + median(create)), median(create) / 1e6,
+      median(recover) / median(bare), median(bare) / 1e6);
 }
 
 void markers(const std::string& directory, std::size_t entries) {
@@ -107,6 +197,7 @@ int main(int count, char** words) {
   const std::string directory =
       count > 1 ? words[1]
                 : (std::filesystem::temp_directory_path() / "lode_engine_benchmark").string();
+  for (const std::size_t entries : {100, 1000, 5000}) lode::small_recovery(directory, entries);
   for (const std::size_t entries : {std::size_t{10'000}, std::size_t{1'000'000}}) {
     lode::markers(directory, entries);
   }

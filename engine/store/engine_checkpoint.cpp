@@ -187,6 +187,7 @@ Status Engine::write_durable_root(const Runs& runs, Root root, const std::vector
     return status;
   }
   data_barriers_ += 2;
+  if (log_) log_->segments().claim_durable_root(root_identity(root));  // I21
   durable.root = root;
   roots_[slot] = std::move(durable);  // what only the overwritten root needed is free now (I8)
   newest_slot_ = slot;

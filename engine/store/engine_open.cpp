@@ -72,7 +72,7 @@ Result<std::shared_ptr<Engine>> Engine::open(std::shared_ptr<Disk> disk, const O
   auto engine = std::make_shared<Engine>(std::move(disk), options);
   LODE_TRY(engine->open_files());
   const std::uint64_t files_open = now_microseconds();
-  LODE_TRY(engine->load_roots());
+  LODE_TRY(engine->load_roots(false));
   const std::uint64_t roots_loaded = now_microseconds();
   LODE_TRY(engine->replay());
   engine->report_.microseconds = now_microseconds();
@@ -97,12 +97,6 @@ Status Engine::open_files() {
     report_.created = true;
   }
   LODE_ASSIGN(data_, disk_->open(data_name, {.read_only = options_.read_only}));
-  // R1: what is read from here on must be durable, not only cached. The directory too: a process
-  // that was killed may have left a rename unsynced.
-  if (!options_.read_only) {
-    LODE_TRY(data_->sync());
-    if (!LODE_MUTATED("creation-without-directory-sync")) LODE_TRY(disk_->sync_directory());
-  }
   pool_ = std::make_unique<PagePool>(*data_, options_.cache_bytes,
                                      [this] { readers_.wait_for_page_readers(); });
   return {};
@@ -144,7 +138,7 @@ Status Engine::create() {
 
 // R2: the newest root whose manifest can be read. Both roots' pages are claimed, so that nothing
 // overwrites what the older one needs (I8).
-Status Engine::load_roots() {
+Status Engine::load_roots(bool confirm) {
   if (bounded() && !LODE_MUTATED("data-file-without-bound")) {
     space_.set_limit(options_.max_bytes / page_bytes);
   }
@@ -206,9 +200,16 @@ Status Engine::load_roots() {
   shape->runs = roots_[newest_slot_]->runs;
   weigh_runs(shape->runs);
   shape_ = std::move(shape);
-  if (options_.read_only || LODE_MUTATED("cached-root-trusted")) return {};
-  // As with the log's last frames: a root that was read may be in the page cache only, and taken
-  // for clean. What it names was durable before it was written (I7).
+  return confirm ? confirm_roots() : Status();
+}
+
+// R1: the directory, for a process that was killed may have left a rename unsynced; and the root,
+// as with the log's last frames: it may be in the page cache only, and taken for clean. What it
+// names was durable before it was written (I7).
+Status Engine::confirm_roots() {
+  if (options_.read_only) return {};
+  if (!LODE_MUTATED("creation-without-directory-sync")) LODE_TRY(disk_->sync_directory());
+  if (LODE_MUTATED("cached-root-trusted")) return {};
   LODE_TRY(write_root(*data_, newest_slot_, roots_[newest_slot_]->root));
   return data_->sync();
 }
@@ -299,6 +300,12 @@ Status Engine::replay() {
   log_->segments().adopt(recovered.live, recovered.reusable, recovered.free_slots);
   const Epoch epoch(std::max(recovered.last_epoch.value, root.epoch.value) +
                     (LODE_MUTATED("epoch-used-again") ? 0 : 1));
+  // I21: before a header of this opening says that the root is durable. Creation has synced it.
+  const std::uint64_t identity = root_identity(root);
+  const bool claimed = recovered.durable_root == identity ||
+                       (recovered.durable_root != 0 && LODE_MUTATED("claimed-root-not-compared"));
+  if (!claimed && !report_.created) LODE_TRY(confirm_roots());
+  log_->segments().claim_durable_root(identity);
   LODE_TRY(log_->start(epoch, recovered.end_lsn, recovered.chain));
   // The epoch travels with the next root, so that it never falls back when segments are recycled.
   roots_[newest_slot_]->root.epoch = epoch;

@@ -107,6 +107,33 @@ TEST(Hiding, a_root_whose_sync_failed_is_made_durable_by_the_next_opening) {
   expect_contents(fallback->snapshot(), model, random);
 }
 
+std::unique_ptr<Store> open_with(const std::shared_ptr<SimDisk>& disk, const Options& options) {
+  auto store = Store::open(disk, options);
+  return store ? std::move(*store) : nullptr;
+}
+
+TEST(Hiding, an_opening_syncs_what_may_be_cached_only_and_nothing_else) {
+  const auto disk = SimDisk::make();
+  Options options = small_options();
+  options.log_prepared_bytes = 1;  // so that no opening has to make a segment
+  auto store = open_with(disk, options);
+  ASSERT_TRUE(store);
+  ASSERT_TRUE(store->put("a", "1", Durability::sync));
+  // The frame once more, its sync; the header of the new segment, its sync. The segment's record
+  // says that the root is durable.
+  const auto killed = disk->killed();
+  auto again = open_with(killed, options);
+  ASSERT_TRUE(again);
+  EXPECT_EQ(killed->changing_calls(), 4U);
+  // A root that no record speaks of, and the directory, are made durable too: three calls more.
+  ASSERT_TRUE(again->checkpoint());
+  ASSERT_TRUE(again->put("b", "2", Durability::sync));
+  const auto later = killed->killed();
+  auto last = open_with(later, options);
+  ASSERT_TRUE(last);
+  EXPECT_EQ(later->changing_calls(), 7U);
+}
+
 TEST(Hiding, damage_of_both_roots_is_reported_and_not_taken_for_an_empty_store) {
   const auto disk = SimDisk::make();
   auto store = open_small(disk);

@@ -130,6 +130,12 @@ Result<RootSlots> read_roots(File& data) {
   return slots;
 }
 
+std::uint64_t root_identity(const Root& root) {
+  std::array<std::byte, root_record_bytes> record{};
+  encode_root(root, record);
+  return (root.generation << 32) | load<std::uint32_t>(record.data() + 12);
+}
+
 Status write_root(File& data, std::size_t slot, const Root& root) {
   const AlignedBuffer block(direct_alignment);
   encode_root(root, block.bytes());

@@ -63,6 +63,8 @@ struct RootSlots {
 [[nodiscard]] Result<RootSlots> read_roots(File& data);
 /// Writes the root of one slot; not yet synced.
 [[nodiscard]] Status write_root(File& data, std::size_t slot, const Root& root);
+/// Tells roots of one store apart, those of one generation too; never 0.
+[[nodiscard]] std::uint64_t root_identity(const Root& root);
 /// Pages that hold the manifest.
 [[nodiscard]] Extent manifest_extent(const ValueRef& manifest);
 

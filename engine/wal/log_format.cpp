@@ -4,6 +4,7 @@
 
 #include "engine/base/coding.h"
 #include "engine/base/crc32c.h"
+#include "engine/base/mutation.h"
 
 namespace lode {
 namespace {
@@ -18,12 +19,15 @@ std::uint32_t header_checksum(const std::byte* block) {
   return crc32c(ConstBytes(copy, sizeof copy));
 }
 
+std::uint32_t seed_of(std::uint64_t store_id) {
+  return static_cast<std::uint32_t>(store_id ^ (store_id >> 32));
+}
+
 // The store's number is the seed, so that a frame of another store is never intact.
 // It covers the padding as well: no byte of a frame can change unnoticed.
 std::uint32_t frame_checksum(const std::byte* frame, std::uint64_t frame_bytes,
                              std::uint64_t store_id) {
-  return crc32c(ConstBytes(frame + 8, frame_bytes - 8),
-                static_cast<std::uint32_t>(store_id ^ (store_id >> 32)));
+  return crc32c(ConstBytes(frame + 8, frame_bytes - 8), seed_of(store_id));
 }
 
 }  // namespace
@@ -40,6 +44,34 @@ void encode_segment_header(const SegmentHeader& header, std::byte* out) {
   store(out + 52, static_cast<std::uint32_t>(header.complete ? 1 : 0));
   store(out + 56, header.capacity);
   store(out + 12, header_checksum(out));
+}
+
+void encode_segment_use(const SegmentUse& use, std::uint64_t store_id, std::byte* out) {
+  std::byte* record = out + use_record_offset;
+  std::memset(record, 0, use_record_bytes);
+  store(record, use_magic);
+  store(record + 8, use.serial);
+  store(record + 16, use.used_bytes);
+  store(record + 24, use.durable_root);
+  store(record + 4, crc32c(ConstBytes(record + 8, use_record_bytes - 8), seed_of(store_id)));
+}
+
+std::optional<SegmentUse> decode_segment_use(ConstBytes block, const SegmentHeader& header) {
+  if (block.size() < use_record_offset + use_record_bytes) return std::nullopt;
+  const std::byte* record = block.data() + use_record_offset;
+  if (load<std::uint32_t>(record) != use_magic ||
+      load<std::uint32_t>(record + 4) !=
+          crc32c(ConstBytes(record + 8, use_record_bytes - 8), seed_of(header.store_id))) {
+    return std::nullopt;
+  }
+  SegmentUse use;
+  use.serial = load<std::uint64_t>(record + 8);
+  use.used_bytes = load<std::uint64_t>(record + 16);
+  use.durable_root = load<std::uint64_t>(record + 24);
+  if (use.serial != header.serial && !LODE_MUTATED("use-of-an-earlier-segment-trusted")) {
+    return std::nullopt;
+  }
+  return use;
 }
 
 Result<std::optional<SegmentHeader>> decode_segment_header(ConstBytes block) {

@@ -16,8 +16,12 @@ namespace lode {
 
 constexpr std::uint64_t segment_magic = 0x31676F6C65646F6CU;  // "lodelog1"
 constexpr std::uint32_t segment_version = 1;
-constexpr std::size_t segment_header_bytes = 64;    // what the checksum covers; in one sector
-constexpr std::size_t segment_data_offset = 4096;   // where frames begin in the file
+constexpr std::size_t segment_header_bytes = 64;   // what the checksum covers; in one sector
+constexpr std::size_t segment_data_offset = 4096;  // where frames begin in the file
+constexpr std::uint32_t use_magic = 0x6573556CU;   // "lUse"
+constexpr std::size_t use_record_offset = 512;     // in the header's block, a sector of its own
+constexpr std::size_t use_record_bytes = 64;
+constexpr std::uint64_t first_used_bytes = 65536;   // what a fresh segment is said to be used to
 constexpr std::uint32_t frame_magic = 0x6D72466CU;  // "lFrm"
 constexpr std::size_t frame_header_bytes = 56;
 constexpr std::size_t frame_alignment = 8;
@@ -32,6 +36,16 @@ struct SegmentHeader {
   std::uint32_t chain = 0;     ///< checksum of the last frame before first_lsn
   std::uint64_t capacity = 0;  ///< bytes for frames in the file
   bool complete = false;       ///< written only after the whole file was durable
+};
+
+/// How far a segment is used, beside its header: what recovery need not read, and what was durable
+/// when it was written (invariants I20, I21). Only a hint of less work: without one, or with one of
+/// an earlier use, all is read and synced.
+struct SegmentUse {
+  std::uint64_t serial = 0;      ///< of the header that it belongs to
+  std::uint64_t used_bytes = 0;  ///< the log is durable to less than this; or the capacity
+  std::uint64_t durable_root =
+      0;  ///< identity of a root that is durable, with its directory; 0: none
 };
 
 struct FrameHeader {
@@ -51,6 +65,11 @@ struct FrameHeader {
 };
 
 void encode_segment_header(const SegmentHeader& header, std::byte* out);
+/// `out` is the header's block.
+void encode_segment_use(const SegmentUse& use, std::uint64_t store_id, std::byte* out);
+/// nullopt: there is no record that belongs to `header`.
+[[nodiscard]] std::optional<SegmentUse> decode_segment_use(ConstBytes block,
+                                                           const SegmentHeader& header);
 /// nullopt: not a valid header. An error: valid, but of another version.
 [[nodiscard]] Result<std::optional<SegmentHeader>> decode_segment_header(ConstBytes block);
 

@@ -11,6 +11,8 @@
 //     cut
 //   frame intact, epoch and LSN agree, chain or sequence do not -> corruption
 //   else                                                        -> cut at p
+// Frames are read in pieces as they come. What could prove that p was durable lies below what the
+// segment's record says (I20), so that no more is searched.
 // Threads: none; recovery runs before the store is shared.
 #pragma once
 
@@ -33,9 +35,10 @@ struct LogRecovery {
   Lsn end_lsn;              ///< behind the last frame kept
   std::uint32_t chain = 0;  ///< checksum of that frame
   Sequence last_sequence;
-  Epoch last_epoch;               ///< the highest of any header
-  std::vector<Segment> live;      ///< in order of serial
-  std::vector<Segment> reusable;  ///< hold nothing that is needed and are as long as they say
+  Epoch last_epoch;                ///< the highest of any header
+  std::uint64_t durable_root = 0;  ///< what the last segment's record says to be durable (I21)
+  std::vector<Segment> live;       ///< in order of serial
+  std::vector<Segment> reusable;   ///< hold nothing that is needed and are as long as they say
   std::vector<std::uint64_t> free_slots;  ///< the same, but not known to be complete
   std::uint64_t frames = 0;               ///< replayed
   std::uint64_t commits = 0;
@@ -49,7 +52,7 @@ struct LogRecovery {
 using FrameSink =
     std::function<Status(Sequence first_sequence, std::uint32_t commits, ConstBytes payload)>;
 
-/// With `read_only`, the files are not synced first: what is replayed may not be durable yet.
+/// With `read_only`, nothing is written or synced: what is replayed may not be durable yet.
 [[nodiscard]] Result<LogRecovery> recover_log(Disk& disk, std::uint64_t store_id,
                                               const LogStart& start, bool read_only,
                                               const FrameSink& sink);

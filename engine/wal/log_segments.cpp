@@ -152,14 +152,36 @@ Result<std::unique_ptr<File>> LogSegments::activate(Epoch epoch, Lsn first_lsn, 
   segment.header.chain = chain;
   segment.header.complete = true;
   LODE_ASSIGN(auto file, disk_.open(segment_file_name(segment.slot), mode()));
-  const AlignedBuffer block(segment_data_offset);
-  encode_segment_header(segment.header, block.data());
-  LODE_TRY(file->write_at(block.bytes(), 0));
+  segment.used_bytes = std::min(first_used_bytes, segment.header.capacity);
+  LODE_TRY(write_header(*file, segment));
   if (method_ == LogMethod::fdatasync && !LODE_MUTATED("segment-header-without-sync")) {
     LODE_TRY(file->sync());
   }
   live_.push_back(segment);
   return file;
+}
+
+// The whole block, because direct access writes nothing smaller: the header is overwritten by
+// itself.
+Status LogSegments::write_header(File& file, const Segment& segment) const {
+  const AlignedBuffer block(segment_data_offset);
+  encode_segment_header(segment.header, block.data());
+  const std::uint64_t root = durable_root_.load(std::memory_order_acquire);
+  encode_segment_use({segment.header.serial, segment.used_bytes, root}, store_id_, block.data());
+  return file.write_at(block.bytes(), 0);
+}
+
+// In doubling steps: a segment's records cost a block for each, and recovery reads at most twice
+// what is used.
+Result<std::uint64_t> LogSegments::extend_use(File& file, std::uint64_t frame_end) {
+  Segment& segment = live_.back();
+  if (frame_end < segment.used_bytes || segment.used_bytes == segment.header.capacity) return 0;
+  while (segment.used_bytes <= frame_end && segment.used_bytes < segment.header.capacity) {
+    segment.used_bytes = std::min(2 * segment.used_bytes, segment.header.capacity);
+  }
+  if (LODE_MUTATED("use-of-the-segment-not-recorded")) return 0;
+  LODE_TRY(write_header(file, segment));
+  return segment_data_offset;
 }
 
 Status LogSegments::recycle_below(Lsn lsn, std::size_t keep_spares) {

@@ -4,9 +4,11 @@
 // A segment's header is durable before its first frame is written (invariant I3), and the frames of
 // a segment are durable before the next segment's header is written (invariant I2): recovery takes
 // a header as proof that everything before its first LSN was durable.
-// Threads: calls must not overlap; the log writer's user sees to that.
+// Threads: calls must not overlap, but for claim_durable_root(); the log writer's user sees to
+// that.
 #pragma once
 
+#include <atomic>
 #include <deque>
 #include <memory>
 #include <vector>
@@ -19,6 +21,8 @@ namespace lode {
 struct Segment {
   std::uint64_t slot = 0;
   SegmentHeader header;
+  std::uint64_t used_bytes = 0;    ///< as its record says (I20); without one its capacity
+  std::uint64_t durable_root = 0;  ///< as recovery found it in its record (I21)
 };
 
 class LogSegments {
@@ -39,6 +43,15 @@ class LogSegments {
   Result<std::unique_ptr<File>> activate(Epoch epoch, Lsn first_lsn, std::uint32_t chain,
                                          std::uint64_t frame_bytes);
 
+  /// Before a frame that ends `frame_end` bytes into the live segment is written to `file`: says so
+  /// in its record when that says less. Durable with the frame. Returns the bytes written.
+  Result<std::uint64_t> extend_use(File& file, std::uint64_t frame_end);
+
+  /// From now on records say that the root of this identity is durable, and the directory (I21).
+  void claim_durable_root(std::uint64_t identity) {
+    durable_root_.store(identity, std::memory_order_release);
+  }
+
   /// Segments that end at or below `lsn` become spares, or are removed beyond `keep_spares`.
   Status recycle_below(Lsn lsn, std::size_t keep_spares);
 
@@ -53,6 +66,7 @@ class LogSegments {
 
  private:
   Status create(std::uint64_t slot, std::uint64_t capacity) const;
+  Status write_header(File& file, const Segment& segment) const;
   [[nodiscard]] OpenMode mode() const;
 
   Disk& disk_;
@@ -64,6 +78,7 @@ class LogSegments {
   std::vector<std::uint64_t> unusable_slots_;  // of another size: removed at the next chance
   std::uint64_t next_slot_ = 1;
   std::uint64_t next_serial_ = 1;
+  std::atomic<std::uint64_t> durable_root_{0};
 };
 
 /// Times the methods on a scratch file and returns the fastest that works here; fdatasync when

@@ -47,7 +47,7 @@ struct Found {
   std::vector<std::string> texts;
 };
 
-Result<Found> recover(SimDisk& disk, LogStart start = {}) {
+Result<Found> recover(Disk& disk, LogStart start = {}) {
   Found found;
   auto result = recover_log(disk, store_id, start, false,
                             [&](Sequence, std::uint32_t, ConstBytes payload) -> Status {
@@ -64,6 +64,49 @@ std::string text_of(std::uint64_t n, std::size_t bytes = 100) {
   while (text.size() < bytes) text += static_cast<char>('a' + (n + text.size()) % 26);
   return text;
 }
+
+// Counts what is read of a simulated disk.
+class CountedFile final : public File {
+ public:
+  CountedFile(std::unique_ptr<File> file, std::uint64_t& read_bytes)
+      : file_(std::move(file)), read_bytes_(read_bytes) {}
+  Result<std::size_t> read_at(Bytes out, std::uint64_t offset) override {
+    read_bytes_ += out.size();
+    return file_->read_at(out, offset);
+  }
+  Status write_at(ConstBytes data, std::uint64_t offset) override {
+    return file_->write_at(data, offset);
+  }
+  Status sync() override { return file_->sync(); }
+  Result<std::uint64_t> size() override { return file_->size(); }
+  Status resize(std::uint64_t bytes) override { return file_->resize(bytes); }
+
+ private:
+  std::unique_ptr<File> file_;
+  std::uint64_t& read_bytes_;
+};
+
+class CountedDisk final : public Disk {
+ public:
+  explicit CountedDisk(std::shared_ptr<SimDisk> disk) : disk_(std::move(disk)) {}
+  Result<std::unique_ptr<File>> open(std::string_view name, OpenMode mode) override {
+    LODE_ASSIGN(auto file, disk_->open(name, mode));
+    return std::make_unique<CountedFile>(std::move(file), read_bytes);
+  }
+  Result<std::vector<std::string>> list() override { return disk_->list(); }
+  Status remove(std::string_view name) override { return disk_->remove(name); }
+  Status rename(std::string_view from, std::string_view to) override {
+    return disk_->rename(from, to);
+  }
+  Status sync_directory() override { return disk_->sync_directory(); }
+  Status lock(bool exclusive) override { return disk_->lock(exclusive); }
+  [[nodiscard]] std::string name() const override { return disk_->name(); }
+
+  std::uint64_t read_bytes = 0;
+
+ private:
+  std::shared_ptr<SimDisk> disk_;
+};
 
 class LogMethods : public testing::TestWithParam<LogMethod> {};
 
@@ -367,6 +410,80 @@ TEST_F(Table, a_segment_of_another_version_or_store_is_refused) {
   header.store_id ^= 1;
   encode_segment_header(header, base);
   EXPECT_EQ(with(changed).error().kind, ErrorKind::corruption);
+}
+
+// Frames of a synced log in a segment of 1 MiB, more than the first record of its use speaks of.
+struct Use : testing::TestWithParam<LogMethod> {
+  void SetUp() override {
+    Log log(disk, GetParam(), std::uint64_t{1} << 20);
+    ASSERT_TRUE(log.writer.start(Epoch(1), Lsn(0), 0));
+    for (std::uint64_t n = 1; n <= 200; ++n) {
+      starts.push_back(segment_data_offset + log.writer.end_lsn().value);
+      ASSERT_TRUE(log.write(n, text_of(n, 1500), true));
+    }
+    const auto after = disk->crashed(keep_none);
+    image = *after->contents("log-000001");
+  }
+  // Frames from `first` on destroyed, up to the one that begins at or behind `offset`.
+  void destroy(std::size_t first, std::size_t offset) {
+    std::size_t stop = first;
+    while (starts[stop] < offset) ++stop;
+    std::fill(image.begin() + static_cast<std::ptrdiff_t>(starts[first]),
+              image.begin() + static_cast<std::ptrdiff_t>(starts[stop]), '\0');
+  }
+  void replace_use(std::uint64_t serial, std::uint64_t used_bytes) {
+    encode_segment_use({serial, used_bytes, 0}, store_id,
+                       reinterpret_cast<std::byte*>(image.data()));
+  }
+  Result<Found> found() {
+    const auto copy = disk->killed();
+    copy->set_contents("log-000001", image);
+    return recover(*copy);
+  }
+  std::shared_ptr<SimDisk> disk = SimDisk::make();
+  std::vector<std::size_t> starts;
+  std::string image;
+};
+
+TEST_P(Use, is_recorded_so_that_proof_behind_a_large_hole_is_found) {
+  destroy(30, segment_data_offset + 250'000);
+  const auto result = found();
+  ASSERT_FALSE(result) << result->texts.size() << " frames were taken for all";
+  EXPECT_EQ(result.error().kind, ErrorKind::corruption);
+}
+
+TEST_P(Use, of_an_earlier_life_of_the_segment_is_not_believed) {
+  destroy(30, segment_data_offset + 250'000);
+  replace_use(9, first_used_bytes);
+  EXPECT_FALSE(found());
+}
+
+TEST_P(Use, that_says_too_little_loses_no_frame_and_hides_no_damage_behind_it) {
+  replace_use(1, first_used_bytes);
+  auto result = found();
+  ASSERT_TRUE(result) << result.error().what;
+  EXPECT_EQ(result->texts.size(), 200U);
+  destroy(100, starts[150]);
+  result = found();
+  EXPECT_FALSE(result);
+}
+
+INSTANTIATE_TEST_SUITE_P(Each, Use,
+                         testing::Values(LogMethod::fdatasync, LogMethod::dsync,
+                                         LogMethod::direct_dsync));
+
+TEST(Log, is_not_read_far_beyond_its_end) {
+  for (const std::uint64_t frames : {5U, 400U}) {
+    const auto disk = SimDisk::make();
+    Log log(disk, LogMethod::fdatasync, std::uint64_t{8} << 20);
+    ASSERT_TRUE(log.writer.start(Epoch(1), Lsn(0), 0));
+    for (std::uint64_t n = 1; n <= frames; ++n) ASSERT_TRUE(log.write(n, text_of(n, 1500), true));
+    CountedDisk counted(disk->killed());
+    const auto found = recover(counted);
+    ASSERT_TRUE(found) << found.error().what;
+    EXPECT_EQ(found->texts.size(), frames);
+    EXPECT_LT(counted.read_bytes, 4 * log.writer.end_lsn().value + (std::uint64_t{256} << 10));
+  }
 }
 
 TEST(LogWriter, refuses_everything_after_a_failed_sync_and_keeps_what_was_synced) {

@@ -94,6 +94,9 @@ Status LogWriter::write_frame(FrameBuffer& buffer, bool start_writing) {
   encode_frame_header(header, store_id_, buffer.buffer_.data());
   const ConstBytes frame(buffer.buffer_.data(), bytes);
   const std::uint64_t offset = segment_data_offset + (end_lsn_ - segment_start_);
+  LODE_ASSIGN(const std::uint64_t record_bytes,
+              segments_.extend_use(*file_, end_lsn_ - segment_start_ + bytes));  // I20
+  counters_.written_bytes.fetch_add(record_bytes, std::memory_order_relaxed);
   if (method_ == LogMethod::direct_dsync) {
     LODE_TRY(write_direct(frame, offset));
   } else {
