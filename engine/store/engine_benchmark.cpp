@@ -1,5 +1,6 @@
-// What is asked of lode alone, without the other stores: recovery of small stores, markers, and the
-// store as a map in memory. Prints times, asserts nothing. usage: lode_engine_benchmark [DIRECTORY]
+// What is asked of lode alone, without the other stores: recovery of small stores, what a load
+// writes by kind, markers, and the store as a map in memory. Prints times, asserts nothing. usage:
+// lode_engine_benchmark [DIRECTORY]
 #include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -134,6 +135,44 @@ void small_recovery(const std::string& directory, std::size_t entries) {
       median(recover) / median(bare), median(bare) / 1e6);
 }
 
+double bytes_below(const std::string& directory, std::string_view prefix) {
+  double bytes = 0;
+  for (const auto& file : std::filesystem::directory_iterator(directory)) {
+    if (!file.path().filename().string().starts_with(prefix)) continue;
+    bytes += static_cast<double>(file.file_size());
+  }
+  return bytes;
+}
+
+// A random load without durability, one flush at its end: bytes over payload, by kind.
+void load(const std::string& directory, std::size_t entries) {
+  std::filesystem::remove_all(directory);
+  Options options;
+  options.log_method = LogMethod::fdatasync;
+  options.background = true;
+  auto store = Store::open(directory, options);
+  LODE_CHECK(store.has_value(), "the store opens");
+  std::vector<std::string> keys = random_keys(entries);
+  for (std::string& key : keys) key += key;  // 16 bytes
+  const std::string value(100, 'v');
+  const auto begin = Clock::now();
+  for (const std::string& key : keys) (void)(*store)->put(key, value, Durability::volatile_);
+  LODE_CHECK((*store)->drain().has_value(), "the load is settled");
+  const double seconds = nanoseconds_since(begin) / 1e9;
+  const auto statistics = (*store)->statistics();
+  const double payload = static_cast<double>(entries) * 116;
+  const double log = statistics.at("log_written_bytes") / payload;
+  const double flush = statistics.at("checkpoint_written_bytes") / payload;
+  const double merge = statistics.at("merge_written_bytes") / payload;
+  std::printf(
+      "load of %zu: %.0f k/s; written over payload: log %.2f, flush %.2f, merge %.2f; on disk: "
+      "data "
+      "%.2f (used %.2f), log files %.2f\n",
+      entries, static_cast<double>(entries) / seconds / 1000, log, flush, merge,
+      bytes_below(directory, "data") / payload, statistics.at("data_pages_used") * 8192 / payload,
+      bytes_below(directory, "log-") / payload);
+}
+
 void markers(const std::string& directory, std::size_t entries) {
   const auto store = fresh_store(directory);
   const std::string value(128, 'v');
@@ -198,6 +237,7 @@ int main(int count, char** words) {
       count > 1 ? words[1]
                 : (std::filesystem::temp_directory_path() / "lode_engine_benchmark").string();
   for (const std::size_t entries : {100, 1000, 5000}) lode::small_recovery(directory, entries);
+  lode::load(directory, 1'000'000);
   for (const std::size_t entries : {std::size_t{10'000}, std::size_t{1'000'000}}) {
     lode::markers(directory, entries);
   }
