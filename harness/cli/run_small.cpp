@@ -156,15 +156,20 @@ json* SmallRun::done(const Small& one) {
   return nullptr;
 }
 
-std::string first_of(const json& texts) {
-  return texts.is_array() && !texts.empty() ? texts.front().get<std::string>() : std::string();
+/// So few trials rarely pass an A/A gate, and by how much says nothing: that is told in two words.
+std::string void_text(const json& reasons) {
+  for (const json& reason : reasons) {
+    const std::string text = reason.get<std::string>();
+    if (text.find("A/A gate") == std::string::npos) return "void: " + text;
+  }
+  return "ran; no verdict: too few trials for the A/A gate";
 }
 
 /// What the verdict says, in a few words.
 std::string outcome_text(const RunOutcome& outcome) {
   const json& verdict = outcome.verdict;
   if (outcome.end == RunEnd::void_experiment)
-    return "void: " + first_of(verdict.value("void_reasons", json()));
+    return void_text(verdict.value("void_reasons", json::array()));
   if (outcome.end == RunEnd::disqualified) {
     for (const json& row : verdict.value("rows", json::array())) {
       if (!row.value("disqualified", false)) continue;
@@ -177,7 +182,7 @@ std::string outcome_text(const RunOutcome& outcome) {
     ++claims;
     decided += one.value("claim", "") == "shown" || one.value("claim", "") == "refuted" ? 1 : 0;
   }
-  return fmt::format("judged: {} of {} claims decided", decided, claims);
+  return fmt::format("ran; {} of {} claims decided", decided, claims);
 }
 
 Result<json> SmallRun::run(const Small& one, const std::atomic<bool>& stop) {

@@ -36,16 +36,19 @@ TEST_F(SmallScaleOf, a_plan_lowers_trials_keys_and_operations_and_says_so) {
   EXPECT_TRUE(holds(told, "blocks: 48 -> 2"));
   EXPECT_TRUE(holds(told, "keys: 500000 -> 10000"));
   EXPECT_TRUE(holds(told, "run.operations: 70000 -> 2000"));
-  EXPECT_EQ(told.size(), 3U);
+  EXPECT_TRUE(holds(told, "foreign_cpus_max: 0.25 -> off"));
+  EXPECT_EQ(plan.foreign_cpus_max, 0.0);
+  EXPECT_EQ(told.size(), 6U);
   ASSERT_FALSE(plan.notes.empty());
   EXPECT_EQ(plan.notes[0],
-            "small scale, exploratory; lowered: blocks: 48 -> 2; keys: 500000 -> 10000; "
+            "small scale, exploratory; lowered: blocks: 48 -> 2; foreign_cpus_max: 0.25 -> off; "
+            "frequency_change_max: 0.2 -> off; steal_share_max: 0.1 -> off; keys: 500000 -> 10000; "
             "run.operations: 70000 -> 2000");
   EXPECT_NE(plan_digest(to_json(plan)), before) << "it is no more what was registered";
 }
 
 TEST_F(SmallScaleOf, a_small_plan_changes_nothing_of_it) {
-  Plan plan = with("", "");
+  Plan plan = with("foreign_cpus_max = 0\nfrequency_change_max = 0\nsteal_share_max = 0\n", "");
   plan.set_trials(2);
   const auto before = to_json(plan);
   EXPECT_TRUE(make_small(plan).empty());
