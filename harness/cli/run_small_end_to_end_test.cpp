@@ -59,12 +59,12 @@ TEST_F(SmallRuns, of_all_experiments_leave_their_ledgers_alone_and_end_with_a_li
 TEST_F(SmallRuns, go_on_where_they_were_stopped_and_begin_anew_when_they_are_complete) {
   declare("first");
   declare("second");
-  // Stopped in the second experiment: its first trial waits until the signal is there.
-  const Finished stopped = shell(
-      "assay run --all --scale small --no-report & pid=$!; "
-      "until grep -q '\"first\"' runs/small-*/small.json 2>/dev/null && "
-      "ls runs/small-*/second/ledger.jsonl >/dev/null 2>&1; do sleep 0.02; done; "
-      "kill -INT $pid; wait $pid");
+  // Stopped in the second experiment, which is long before its last trial.
+  const Finished stopped =
+      shell("\"" ASSAY_COMMAND
+            "\" run --all --scale small --no-report & pid=$!; "
+            "until ls runs/small-*/second/ledger.jsonl >/dev/null 2>&1; do sleep 0.02; done; "
+            "kill -TERM $pid; wait $pid");
   ASSERT_EQ(stopped.status, 130) << stopped.err << stopped.out;
   EXPECT_NE(stopped.out.find("the same command goes on"), std::string::npos) << stopped.out;
   ASSERT_EQ(runs().size(), 1U);
