@@ -134,8 +134,8 @@ Result<std::vector<qualify::Level>> levels_of(const std::vector<std::string>& na
     if (!qualify::find_level(*level))
       return fail(
           Error(ErrorKind::unsupported, fmt::format("level {} is not built yet", name))
-              .hint("there are K (kill), F (power loss at file level) and B (power loss under a "
-                    "file system)"));
+              .hint("there are K (kill), F (power loss at file level), B (power loss under a file "
+                    "system), E (errors) and R (rot)"));
     if (std::ranges::find(levels, *level) == levels.end()) levels.push_back(*level);
   }
   return levels;
@@ -365,7 +365,9 @@ void add_levels_flag(CLI::App& verb, QualifyOptions& options) {
   add_list_flag(verb, "--level,--levels", options.levels,
                 "K (SIGKILL), F (power loss at file level: recorded calls that may be lost are "
                 "lost), B (power loss under a file system on a disk of ours: writes that were not "
-                "flushed are lost; needs root), separated by commas when several")
+                "flushed are lost; needs root), E (calls of the store fail: EIO, a full "
+                "disk, a failed sync, a short write), R (a bit, a sector or an end of a closed "
+                "store's files is damaged: is it noticed?), separated by commas when several")
       ->capture_default_str();
 }
 

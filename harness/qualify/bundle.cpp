@@ -119,25 +119,35 @@ Result<Judgement> replay_bundle(const std::string& path, const Bundle& bundle, c
   ASSAY_TRY(copy_directory(path + "/image", copy));
   Result<SharedText> text = SharedText::make(std::size_t{16} << 20);
   if (!text) return fail(text.error());
+  std::uint32_t left_behind = 0;
+  return judge_in_fork(bundle, driver, copy, *text, left_behind);
+}
+
+Result<Judgement> judge_in_fork(const Bundle& bundle, const Driver& driver,
+                                const std::string& directory, SharedText& text,
+                                std::uint32_t& left_behind) {
+  text.clear();
   const History history(bundle.seed, bundle.shape);
   Result<Forked> fork = Forked::start([&] {
     CheckRequest request;
     request.driver = &driver;
     request.options =
-        qualification_options(copy, bundle.durability, bundle.settings, bundle.shape.key_kind);
+        qualification_options(directory, bundle.durability, bundle.settings, bundle.shape.key_kind);
     request.history = &history;
     request.acknowledgements = bundle.acknowledgements;
     request.transactions_after = bundle.transactions_after;
-    text->set(qualify::to_json(check_directory(request)).dump());
+    text.set(qualify::to_json(check_directory(request))
+                 .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
     return 0;
   });
   if (!fork) return fail(fork.error());
   const ForkEnd end = fork->wait(std::chrono::milliseconds(bundle.open_timeout_ms) * 2);
+  left_behind += end.left_behind;
   if (end.timed_out || end.exit_status != 0)
     return judge_unopened(bundle.acknowledgements,
                           end.timed_out ? Finding::Kind::hung : Finding::Kind::crashed,
                           "a fresh process: " + end.text());
-  return judgement_from_json(nlohmann::json::parse(text->get(), nullptr, false));
+  return judgement_from_json(nlohmann::json::parse(text.get(), nullptr, false));
 }
 
 std::string bundle_story(const Bundle& bundle, const Judgement& now) {

@@ -16,6 +16,8 @@
 
 namespace assay::qualify {
 
+class SharedText;
+
 struct Bundle {
   std::string level;  ///< "K", "F", ...
   std::string profile;
@@ -45,6 +47,12 @@ struct Bundle {
 /// process with one thread.
 [[nodiscard]] Result<Judgement> replay_bundle(const std::string& path, const Bundle& bundle,
                                               const Driver& driver, const std::string& root);
+
+/// Opens `directory` itself in a forked process, by the settings and for the history of `bundle`,
+/// and judges it by its acknowledgements. Adds the processes that it left behind.
+[[nodiscard]] Result<Judgement> judge_in_fork(const Bundle& bundle, const Driver& driver,
+                                              const std::string& directory, SharedText& text,
+                                              std::uint32_t& left_behind);
 
 /// What happened, for a person: what was acknowledged, how it was cut, what came back.
 [[nodiscard]] std::string bundle_story(const Bundle& bundle, const Judgement& now);

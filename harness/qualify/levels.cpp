@@ -4,6 +4,7 @@
 #include "harness/qualify/error/error_level.h"
 #include "harness/qualify/kill/kill_level.h"
 #include "harness/qualify/power/power_level.h"
+#include "harness/qualify/rot/rot_level.h"
 
 namespace assay::qualify {
 
@@ -18,7 +19,7 @@ RunLevel find_level(Level level) {
     case Level::errors:
       return error::run_error_level;
     case Level::rot:
-      return nullptr;
+      return rot::run_rot_level;
   }
   return nullptr;
 }

@@ -80,7 +80,9 @@ void take_entries(const MatrixRow& row, const CampaignPlan& campaign,
     entry.row = row;
     entry.claimed = campaign.claimed;
     const Crash crash = outcome.level == Level::kill ? Crash::kill : Crash::power;
-    entry.control = find_control(row.store, campaign.settings_in_force, crash);
+    // No error and no rot has to show what a lossy setting loses.
+    if (outcome.level != Level::errors && outcome.level != Level::rot)
+      entry.control = find_control(row.store, campaign.settings_in_force, crash);
     entry.outcome = outcome;
     examine(entry);
     matrix.entries.push_back(std::move(entry));

@@ -340,7 +340,7 @@ Status ErrorServer::run_case(std::uint64_t number, const std::string& bundle,
   if (count == 0) return {};
   const std::uint64_t history = turn / 2 / count;
   Case now(history_of(history), history, recovers);
-  now.fault = {shape, 1 + turn / 2 % count};
+  now.fault = {shape, spread(turn / 2, count)};
   now.keeps_image = !bundle.empty();
   ASSAY_TRY(begin(now));
   ASSAY_TRY(live(now, true));

@@ -3,7 +3,7 @@
 //
 // It is the server of kill_request.h with other cases. Case N follows from the campaign's seed and
 // N alone as far as the store makes the same calls each time: the sorts of faults take turns, each
-// is put at every call of its sort one after the other, in a life that creates its store and in one
+// is put at every call of its sort once (spread()), in a life that creates its store and in one
 // that recovers it, then in the next history.
 // The process has one thread.
 #pragma once

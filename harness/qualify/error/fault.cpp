@@ -6,8 +6,10 @@
 #include <linux/seccomp.h>
 #include <sys/syscall.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstddef>
+#include <numeric>
 
 #include <fmt/format.h>
 
@@ -177,6 +179,17 @@ const char* name_of_call(int call) {
 FilePlace file_of(int call) {
   const Call* const found = find_call(call);
   return found == nullptr ? kNoFile : found->file;
+}
+
+bool cannot_fail(const seccomp_data& call) {
+  return call.nr == SYS_sync_file_range && call.args[3] == 0;
+}
+
+std::uint64_t spread(std::uint64_t turn, std::uint64_t count) {
+  // Steps of the golden section, made prime to the count so that each call comes once.
+  std::uint64_t step = std::max<std::uint64_t>(1, count * 618 / 1000);
+  while (std::gcd(step, count) != 1) ++step;
+  return 1 + turn % count * step % count;
 }
 
 int errno_of(Answer answer, int call) {

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+struct seccomp_data;
 struct sock_filter;
 
 namespace assay::qualify::error {
@@ -46,6 +47,9 @@ struct FaultShape {
 /// The sort of a call, nothing when faults know nothing of it.
 [[nodiscard]] std::optional<CallSort> sort_of(int call);
 [[nodiscard]] const char* name_of_call(int call);
+/// A call that does nothing on the disk, by which a store asks whether the kernel has it: RocksDB
+/// calls sync_file_range without flags, and takes no error but ENOSYS for possible.
+[[nodiscard]] bool cannot_fail(const seccomp_data& call);
 /// What the call is answered; `answer` is not Answer::part.
 [[nodiscard]] int errno_of(Answer answer, int call);
 
@@ -58,6 +62,10 @@ struct FilePlace {
 [[nodiscard]] FilePlace file_of(int call);
 
 using CallSorts = std::array<bool, kCallSorts>;
+
+/// The `turn`-th of the calls 1 to `count`, each once in `count` turns, spread from the beginning:
+/// a small budget sees all of a life.
+[[nodiscard]] std::uint64_t spread(std::uint64_t turn, std::uint64_t count);
 
 /// The filter that hands the calls of these sorts to a listener and lets every other go on.
 [[nodiscard]] std::vector<sock_filter> fault_filter(const CallSorts& sorts);

@@ -50,7 +50,7 @@ class Watcher {
       return goes_on;
     }
     const std::optional<CallSort> sort = sort_of(call.nr);
-    if (!sort) return goes_on;
+    if (!sort || cannot_fail(call)) return goes_on;
     const CalledFile file = process_.file_of_call(call);
     if (!file.ours) return goes_on;
     const std::uint64_t number = ++seen_.calls[static_cast<std::size_t>(*sort)];

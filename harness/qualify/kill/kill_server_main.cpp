@@ -11,6 +11,7 @@
 #include "harness/qualify/error/error_server.h"
 #include "harness/qualify/kill/kill_request.h"
 #include "harness/qualify/kill/kill_server.h"
+#include "harness/qualify/rot/rot_server.h"
 #include "harness/trial/child_process.h"
 #include "harness/trial/trial_directory.h"
 #include "harness/trial/worker_request.h"
@@ -25,7 +26,7 @@ void say(const nlohmann::json& message) {
   std::fflush(stdout);
 }
 
-/// `server` is that of level K or of level E.
+/// `server` is that of level K, E or R.
 template <class Server>
 Status serve(Server& server) {
   const Result<nlohmann::json> description = server.describe();
@@ -60,6 +61,11 @@ Status serve_request(const std::string& request_path, const FindDriver& find) {
     Result<error::ErrorRequest> of_errors = error::error_request_from_json(json);
     if (!of_errors) return fail(of_errors.error());
     auto server = error::ErrorServer::make(std::move(*of_errors), **driver);
+    if (!server) return fail(server.error());
+    return serve(*server);
+  }
+  if (rot::is_rot_request(json)) {
+    auto server = rot::RotServer::make(std::move(*request), **driver);
     if (!server) return fail(server.error());
     return serve(*server);
   }
