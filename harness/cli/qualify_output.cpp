@@ -23,6 +23,7 @@ void write(const std::string& text) {
 /// JSON.
 std::string counts_text(const nlohmann::json& value) {
   if (value.is_string()) return printable(value.get<std::string>());
+  if (value.is_number_float()) return fmt::format("{:.4g}", value.get<double>());
   if (!value.is_object()) return value.dump();
   std::string text;
   for (const auto& [name, inner] : value.items()) {

@@ -15,6 +15,7 @@
 #include "harness/experiment/result_place.h"
 #include "harness/experiment/small_scale.h"
 #include "harness/experiment/stop_signal.h"
+#include "harness/ledger/directory_lock.h"
 #include "harness/ledger/durable_file.h"
 #include "harness/ledger/ledger.h"
 #include "harness/provenance/sha256.h"
@@ -57,6 +58,7 @@ class SmallRun {
 
  private:
   Status choose_folder();
+  Status lock();
   [[nodiscard]] bool can_go_on(const json& state) const;
   [[nodiscard]] json* done(const Small& one);
   Result<json> run(const Small& one, const std::atomic<bool>& stop);
@@ -69,6 +71,7 @@ class SmallRun {
   std::vector<Small> all_;
   std::string binary_sha256_;
   std::string folder_;
+  std::optional<DirectoryLock> lock_;
   json state_;
   bool stopped_ = false;
 };
@@ -106,7 +109,7 @@ Status SmallRun::choose_folder() {
   if (!options_.out.empty()) {
     folder_ = options_.out;
     state_ = options_.fresh ? json() : read_state(folder_);
-    if (can_go_on(state_)) return {};
+    if (can_go_on(state_)) return lock();
     if (fs::exists(folder_, error) && !fs::is_empty(folder_, error)) {
       return fail(Error(ErrorKind::bad_input,
                         "this holds something other than a stopped small run of these experiments")
@@ -123,7 +126,7 @@ Status SmallRun::choose_folder() {
       if (options_.fresh) break;
       state_ = read_state(path);
       folder_ = path.string();
-      if (can_go_on(state_)) return {};
+      if (can_go_on(state_)) return lock();
     }
     std::string time = utc_now();
     std::erase_if(time, [](char letter) { return letter == '-' || letter == ':'; });
@@ -140,7 +143,17 @@ Status SmallRun::choose_folder() {
             {"complete", false},
             {"experiments", json::array()}};
   ASSAY_TRY(make_directories_durably(folder_));
+  ASSAY_TRY(lock());
   return save();
+}
+
+Status SmallRun::lock() {
+  auto taken = DirectoryLock::take(folder_);
+  if (!taken) return fail(taken.error());
+  lock_.emplace(std::move(*taken));
+  // What another run has done since the state was read.
+  if (const json now = read_state(folder_); can_go_on(now)) state_ = now;
+  return {};
 }
 
 Status SmallRun::save() {

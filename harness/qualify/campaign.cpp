@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "harness/ledger/directory_lock.h"
 #include "harness/ledger/durable_file.h"
 #include "harness/ledger/ledger.h"
 #include "harness/ledger/named_output.h"
@@ -162,6 +163,8 @@ Result<CampaignOutcome> run_campaign(const CampaignPlan& plan,
                                      const std::vector<std::string>& command_line,
                                      const std::atomic<bool>& stop, CampaignObserver& observer) {
   ASSAY_TRY(make_directories_durably(plan.out));
+  const Result<DirectoryLock> lock = DirectoryLock::take(plan.out);
+  if (!lock) return fail(lock.error());
   remove_stale_trials(plan.root);
   CampaignState state(plan.out + "/campaign.json", identity_json(plan));
   ASSAY_TRY(state.load());

@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "adapters/temporary_directory.h"
+#include "harness/ledger/directory_lock.h"
 #include "harness/ledger/ledger.h"
 #include "harness/qualify/bundle.h"
 #include "harness/qualify/campaign.h"
@@ -78,6 +79,18 @@ TEST_P(KillLevelTest, a_mistake_is_caught_and_its_bundle_shows_it_again) {
 
 INSTANTIATE_TEST_SUITE_P(Toy, KillLevelTest, ::testing::ValuesIn(toy_mistakes()),
                          [](const auto& one) { return one.param.name; });
+
+TEST_F(KillLevelTest, two_campaigns_in_one_directory_are_not_both_begun) {
+  const CampaignPlan made = plan("none", "20");
+  std::filesystem::create_directories(made.out);
+  const auto other = DirectoryLock::take(made.out);
+  ASSERT_TRUE(other) << other.error().message();
+  const auto refused = run(made);
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message().find("another assay"), std::string::npos)
+      << refused.error().message();
+  EXPECT_FALSE(std::filesystem::exists(made.out + "/campaign.json"));
+}
 
 TEST_F(KillLevelTest, a_correct_store_passes_and_is_proven_for_the_death_of_the_process) {
   const auto outcome = run(plan("none", "400"));

@@ -14,6 +14,7 @@
 #include "harness/qualify/controls.h"
 #include "harness/qualify/power/minimise.h"
 #include "harness/qualify/power/nested.h"
+#include "harness/trial/trial.h"
 #include "harness/trial/trial_directory.h"
 
 namespace assay::qualify::power {
@@ -64,7 +65,9 @@ class PowerLevel {
     auto home = TrialDirectory::make(plan_.root);
     if (!home) return std::unexpected(home.error());
     // Marked as ours, so that the next start removes them after a SIGKILL.
-    auto states = TrialDirectory::make(state_root());
+    const std::string root_of_states = state_root();
+    remove_stale_trials(root_of_states);
+    auto states = TrialDirectory::make(root_of_states);
     if (!states) return std::unexpected(states.error());
     states_ = states->path();
     again_ = home->path() + "/recovery";

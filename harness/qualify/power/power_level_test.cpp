@@ -2,6 +2,9 @@
 #include "harness/qualify/power/power_level.h"
 
 #include <fmt/format.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -13,6 +16,7 @@
 #include "harness/ledger/ledger.h"
 #include "harness/qualify/bundle.h"
 #include "harness/qualify/matrix.h"
+#include "harness/trial/trial_directory.h"
 
 namespace assay::qualify::power {
 namespace {
@@ -135,6 +139,33 @@ TEST(PowerLevel, GoesOnBehindTheLastWholeHistoryAndFindsWhatOneRunFinds) {
       EXPECT_EQ(outcome.coverage["profiles"][profile][sum],
                 whole.coverage["profiles"][profile][sum])
           << profile << " " << sum;
+}
+
+TEST(PowerLevel, RemovesTheStatesThatAKilledRunLeftBehind) {
+  const TemporaryDirectory home;
+  CampaignPlan plan = plan_of("raw-file", {}, home);
+  plan.budget.cases = 100;
+  const std::string memory = fmt::format("/dev/shm/assay-states-{}", ::getuid());
+  const std::string root = std::filesystem::exists("/dev/shm") ? memory : plan.root;
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    auto states = TrialDirectory::make(root);
+    const std::string path = states ? states->path() : std::string();
+    static_cast<void>(!::write(ends[1], path.data(), path.size()));
+    ::_exit(0);  // without its destructor, as after SIGKILL
+  }
+  std::string left(4096, '\0');
+  const ssize_t got = ::read(ends[0], left.data(), left.size());
+  ASSERT_GT(got, 0);
+  left.resize(static_cast<std::size_t>(got));
+  ::waitpid(child, nullptr, 0);
+  ::close(ends[0]);
+  ::close(ends[1]);
+  ASSERT_TRUE(std::filesystem::exists(left));
+  run(plan);
+  EXPECT_FALSE(std::filesystem::exists(left));
 }
 
 TEST(PowerLevel, RefusesAPositionThatIsNone) {

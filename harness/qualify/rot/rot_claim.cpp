@@ -17,8 +17,9 @@ RotClaim rot_claim_of(const std::string& store, const Settings& settings_in_forc
             "ReadOptions::verify_checksums is on by default; by WALRecoveryMode the log ends where "
             "it is damaged (include/rocksdb/options.h)"};
   if (store == "lode")
-    return {true, Loss::last,
-            "engine/PROTOCOLS.md: only damage of the log's very last frame cannot be told apart"};
+    return {true, Loss::suffix,
+            "engine/PROTOCOLS.md: damage of the log's last frames, with nothing intact behind it, "
+            "looks like a write that never finished"};
   if (store == "raw-file")
     return {true, Loss::suffix,
             "adapters/raw_file_log.h: the log ends where its chain of checksums does"};

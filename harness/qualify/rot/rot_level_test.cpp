@@ -108,7 +108,7 @@ TEST(RotClaim, says_of_every_store_of_the_tree_whether_it_has_checksums) {
   EXPECT_FALSE(rot_claim_of("sqlite", {}).checksums);
   EXPECT_FALSE(rot_claim_of("lmdb", {}).checksums);
   EXPECT_TRUE(rot_claim_of("raw-file", {}).checksums);
-  EXPECT_EQ(rot_claim_of("lode", {}).unsaid, Loss::last);
+  EXPECT_EQ(rot_claim_of("lode", {}).unsaid, Loss::suffix);
   EXPECT_EQ(rot_claim_of("rocksdb", {{"wal_recovery_mode", "absolute"}}).unsaid, Loss::intact);
   EXPECT_EQ(rot_claim_of("rocksdb", {{"wal_recovery_mode", "point_in_time"}}).unsaid, Loss::suffix);
 }
