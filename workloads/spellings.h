@@ -53,12 +53,9 @@ inline constexpr Spelling<RestartHow> kRestartHows[] = {
     {"kill", RestartHow::kill},
 };
 inline constexpr Spelling<PhaseKind> kPhaseKinds[] = {
-    {"load", PhaseKind::load},
-    {"run", PhaseKind::run},
-    {"restart", PhaseKind::restart},
-    {"rebuild", PhaseKind::rebuild},
-    {"sync", PhaseKind::sync},
-    {"checkpoint", PhaseKind::checkpoint},
+    {"load", PhaseKind::load},       {"run", PhaseKind::run},
+    {"restart", PhaseKind::restart}, {"rebuild", PhaseKind::rebuild},
+    {"sync", PhaseKind::sync},       {"checkpoint", PhaseKind::checkpoint},
     {"settle", PhaseKind::settle},
 };
 
