@@ -457,9 +457,10 @@ class LodeDriver final : public Driver {
   Result<std::uint64_t> rebuild_index(const OpenOptions& options) const override {
     const Result<Plan> plan = plan_for(options);
     if (!plan) return std::unexpected(plan.error());
-    const auto report = lode::Store::rebuild(options.directory, plan->options, false);
+    const auto report =
+        lode::Store::rebuild(options.directory, plan->options, {.check_values = false});
     if (!report) return fail(lode_error("rebuild_index", report.error(), options.directory));
-    if (report->lost_entries == 0) return report->copied_entries;
+    if (report->lost_entries == 0) return report->rebuilt_entries;
     return fail(Error(ErrorKind::store,
                       fmt::format("lode: rebuild_index: {} entries are lost", report->lost_entries))
                     .at(options.directory));

@@ -159,14 +159,24 @@ struct LostRange {
   std::string last;
 };
 
+/// How far rebuild() goes.
+struct RebuildPolicy {
+  /// Goes on without what is lost. Otherwise nothing is changed when something is.
+  bool accept_loss = false;
+  /// Reads every large value as well. Without it only values of trees that need more than new inner
+  /// pages are read; a damaged value is still found when it is asked for.
+  bool check_values = true;
+};
+
 /// What rebuild() has found and done.
 struct RebuildReport {
   std::uint64_t trees = 0;  ///< checked
   std::uint64_t damaged_trees = 0;
-  std::uint64_t rebuilt_trees = 0;   ///< 0 when nothing was changed
-  std::uint64_t copied_entries = 0;  ///< in the new trees
-  std::uint64_t lost_entries = 0;    ///< of leaves and values that are damaged
-  std::vector<LostRange> lost;       ///< where; empty = everything is there
+  std::uint64_t rebuilt_trees = 0;    ///< 0 when nothing was changed
+  std::uint64_t restored_pages = 0;   ///< inner pages written again at their own places
+  std::uint64_t rebuilt_entries = 0;  ///< below those, and in new trees
+  std::uint64_t lost_entries = 0;     ///< of leaves and values that are damaged
+  std::vector<LostRange> lost;        ///< where; empty = everything is there
 };
 
 /// What a backup has written.
@@ -259,16 +269,18 @@ class Store {
   ~Store();
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;
-  /// For a store that is not open and in which verify() has found damage: builds damaged trees anew
-  /// from their leaves, which have all that inner pages and filters say. When leaves or large
-  /// values are damaged too, nothing is changed and the report says what is lost; with
-  /// `accept_loss` the rest is kept, and keys of the lost ranges may show what they held before or
-  /// are gone. The old pages stay until the root that names the new ones is durable.
+  /// For a store that is not open and in which verify() has found damage: makes damaged trees whole
+  /// from their leaves, which have all that inner pages and filters say. Where the leaves prove
+  /// what the inner pages were, these are written again at their own places; otherwise the tree is
+  /// built anew, and the old pages stay until the root that names the new ones is durable. When
+  /// leaves or large values are damaged too, nothing is changed and the report says what is lost;
+  /// with `accept_loss` the rest is kept, and keys of the lost ranges may show what they held
+  /// before or are gone.
   static Result<RebuildReport> rebuild(const std::string& directory, const Options& options,
-                                       bool accept_loss);
+                                       const RebuildPolicy& policy);
   /// The same on another file layer; for tests.
   static Result<RebuildReport> rebuild(std::shared_ptr<Disk> disk, const Options& options,
-                                       bool accept_loss);
+                                       const RebuildPolicy& policy);
 
   /// Overwrites every inner page of the trees of a store that is not open with zeros: what
   /// rebuild() makes again. For drills and for measuring what a rebuild takes. Returns how many

@@ -37,12 +37,12 @@ constexpr const char* usage_text =
     "in\n"
     "                           batches as it comes: a bad line ends it, and what was loaded "
     "stays\n"
-    "  rebuild DIR [--accept-loss]\n"
-    "                           build trees in which verify finds damage anew from their leaves. "
-    "When\n"
-    "                           leaves are damaged too, says which keys are lost and changes "
-    "nothing,\n"
-    "                           unless told to go on without them\n"
+    "  rebuild DIR [--accept-loss] [--index-only]\n"
+    "                           make damaged trees whole from their leaves. When leaves or large "
+    "values\n"
+    "                           are damaged too, says which keys are lost and changes nothing, "
+    "unless\n"
+    "                           told to go on without them; --index-only reads no large values\n"
     "  put DIR KEY VALUE        store a value durably; makes the store if there is none\n"
     "  erase DIR KEY            erase a key durably\n"
     "  mark DIR NAME            name the present state, durably; stat lists the names\n"
@@ -203,19 +203,27 @@ int load(const Call& call) {
 }
 
 int rebuild(const Call& call) {
-  const bool accept_loss = !call.arguments.empty();
-  if (accept_loss && call.arguments[0] != "--accept-loss") {
-    return wrong_usage("unknown argument of rebuild: " + call.arguments[0]);
+  lode::RebuildPolicy policy;
+  for (const std::string& argument : call.arguments) {
+    if (argument == "--accept-loss") {
+      policy.accept_loss = true;
+    } else if (argument == "--index-only") {
+      policy.check_values = false;
+    } else {
+      return wrong_usage("unknown argument of rebuild: " + argument);
+    }
   }
   lode::Options options;
   options.key_kind = call.keys();
-  const auto rebuilt = Store::rebuild(call.directory, options, accept_loss);
+  const auto rebuilt = Store::rebuild(call.directory, options, policy);
   if (!rebuilt) return report(rebuilt.error());
-  std::printf("trees %llu, damaged %llu, rebuilt %llu with %llu entries\n",
-              static_cast<unsigned long long>(rebuilt->trees),
-              static_cast<unsigned long long>(rebuilt->damaged_trees),
-              static_cast<unsigned long long>(rebuilt->rebuilt_trees),
-              static_cast<unsigned long long>(rebuilt->copied_entries));
+  std::printf(
+      "trees %llu, damaged %llu, rebuilt %llu with %llu entries, of that %llu pages in place\n",
+      static_cast<unsigned long long>(rebuilt->trees),
+      static_cast<unsigned long long>(rebuilt->damaged_trees),
+      static_cast<unsigned long long>(rebuilt->rebuilt_trees),
+      static_cast<unsigned long long>(rebuilt->rebuilt_entries),
+      static_cast<unsigned long long>(rebuilt->restored_pages));
   if (rebuilt->lost.empty()) return exit_done;
   std::printf("%llu entries are lost, with keys from ... to (or older values show there):\n",
               static_cast<unsigned long long>(rebuilt->lost_entries));
@@ -225,7 +233,7 @@ int rebuild(const Call& call) {
     print_key(call, range.last);
     std::fputc('\n', stdout);
   }
-  if (!accept_loss) std::puts("nothing was changed; --accept-loss goes on without them");
+  if (!policy.accept_loss) std::puts("nothing was changed; --accept-loss goes on without them");
   return exit_not_there;
 }
 
@@ -273,7 +281,7 @@ int main(int argc, char** argv) {
   constexpr Verb verbs[] = {
       {"stat", 0, 0},  {"get", 1, 1},        {"scan", 0, 2},    {"verify", 0, 0}, {"put", 2, 2},
       {"erase", 1, 1}, {"checkpoint", 0, 0}, {"compact", 0, 0}, {"backup", 1, 1}, {"dump", 0, 0},
-      {"load", 1, 1},  {"rebuild", 0, 1},    {"mark", 1, 1}};
+      {"load", 1, 1},  {"rebuild", 0, 2},    {"mark", 1, 1}};
   std::vector<std::string> words(argv + 1, argv + argc);
   Call call;
   if (words.size() > 1 && words[1] == "--u64") {

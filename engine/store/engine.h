@@ -26,6 +26,7 @@
 #include "engine/store/commit_queue.h"
 #include "engine/store/root.h"
 #include "engine/store/sources.h"
+#include "engine/tree/index_restore.h"
 #include "engine/wal/log_recovery.h"
 #include "engine/wal/log_writer.h"
 
@@ -70,7 +71,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   Result<Values> get_many(const State& state, std::span<const std::string_view> keys);
   Result<BackupReport> backup(const SnapshotCore& core, Disk& target);
   static Result<RebuildReport> rebuild(std::shared_ptr<Disk> disk, const Options& options,
-                                       bool accept_loss);
+                                       const RebuildPolicy& policy);
   static Result<std::uint64_t> drop_inner_pages(std::shared_ptr<Disk> disk, const Options& options);
   Result<Receipt> mark(std::string_view name, Durability durability);
   std::vector<Marker> markers();
@@ -147,7 +148,9 @@ class Engine : public std::enable_shared_from_this<Engine> {
   Result<DamagedTree> inspect(const std::shared_ptr<const Tree>& tree) const;
   Result<std::shared_ptr<const Tree>> build_from_leaves(const DamagedTree& damaged,
                                                         RebuildReport& report);
-  Result<RebuildReport> rebuild_trees(bool accept_loss);
+  std::optional<RestoredIndex> restore_tree(const Tree& tree, bool check_values) const;
+  Status write_restored(const std::vector<RestoredIndex>& indexes);
+  Result<RebuildReport> rebuild_trees(const RebuildPolicy& policy);
   static Result<std::shared_ptr<Engine>> open_for_rebuild(std::shared_ptr<Disk> disk,
                                                           const Options& options);
 

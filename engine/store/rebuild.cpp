@@ -1,4 +1,4 @@
-// Building damaged trees anew from their leaves: steps N1 to N4 of PROTOCOLS.md.
+// Making damaged trees whole from their leaves: steps N1 to N4 of PROTOCOLS.md.
 //
 // A tree's pages carry its number, their own place and a checksum, so that its leaves are found
 // without the inner pages, and a builder writes pages in the order of the keys, so that the extents
@@ -10,6 +10,7 @@
 #include "engine/base/mutation.h"
 #include "engine/file/real_disk.h"
 #include "engine/store/engine.h"
+#include "engine/tree/index_restore.h"
 
 namespace lode {
 
@@ -36,13 +37,6 @@ std::string key_at(const PageView& view, std::size_t i) {
   return std::string(buffer.data(), view.key(i, buffer.data()));
 }
 
-// A page that is intact by itself; the parent's copy of its checksum may be what is damaged. A page
-// that cannot be read is as good as damaged.
-bool read_page(File& data, PageId page, std::uint64_t tree, std::byte* out) {
-  if (!read_exactly(data, Bytes(out, page_bytes), page.value * page_bytes)) return false;
-  return check_page(out, {page, load<std::uint32_t>(out + 4)}, tree).has_value();
-}
-
 // All pages of a tree up to the last intact one: what lies behind are large values and the filter.
 struct Scan {
   std::vector<ScannedPage> pages;
@@ -57,7 +51,7 @@ Scan scan_pages(File& data, const TreeInfo& info) {
     for (std::uint64_t i = 0; i < extent.pages; ++i) {
       const PageId page = extent.first + i;
       scan.pages.push_back({page, PageState::bad});
-      if (!read_page(data, page, info.number, buffer.data())) continue;
+      if (!read_own_page(data, page, info.number, buffer.data())) continue;
       const PageView view(buffer.data());
       scan.pages.back().state = view.leaf() ? PageState::leaf : PageState::inner;
       end = scan.pages.size();
@@ -128,7 +122,7 @@ Result<std::shared_ptr<const Tree>> Engine::build_from_leaves(const DamagedTree&
   const AlignedBuffer buffer(page_bytes);
   std::string value;
   for (const PageId page : damaged.leaves) {
-    if (!read_page(*data_, page, damaged.tree->info().number, buffer.data())) {
+    if (!read_own_page(*data_, page, damaged.tree->info().number, buffer.data())) {
       return fail(ErrorKind::io, "a leaf that was intact cannot be read any more");
     }
     const PageView view(buffer.data());
@@ -146,19 +140,55 @@ Result<std::shared_ptr<const Tree>> Engine::build_from_leaves(const DamagedTree&
       }
     }
   }
-  report.copied_entries += builder.entries();
+  report.rebuilt_entries += builder.entries();
   if (builder.entries() == 0) return std::shared_ptr<const Tree>();
   return builder.finish();
 }
 
-Result<RebuildReport> Engine::rebuild_trees(bool accept_loss) {
+// N1. Nothing: more than inner pages is damaged, or it cannot be proven that it is not.
+std::optional<RestoredIndex> Engine::restore_tree(const Tree& tree, bool check_values) const {
+  std::string value;
+  if (!tree.read_value(tree.info().filter, value)) return std::nullopt;
+  return restore_index(*data_, tree.info(), options_.key_kind, [&](const PageView& leaf) {
+    for (std::size_t i = 0; check_values && i < leaf.count(); ++i) {
+      const Cell cell = leaf.cell(i);
+      if (cell.kind != CellKind::reference) continue;
+      if (!tree.read_value(decode_value_ref(as_bytes(cell.data).data()), value)) return false;
+    }
+    return true;
+  });
+}
+
+// N1: what was proven needs no new place; a crash on the way leaves what is made again.
+Status Engine::write_restored(const std::vector<RestoredIndex>& indexes) {
+  if (indexes.empty()) return {};
+  for (const RestoredIndex& index : indexes) {
+    for (const RestoredPage& page : index) {
+      LODE_TRY(data_->write_at(page.bytes.bytes(), page.page.value * page_bytes));
+    }
+  }
+  if (LODE_MUTATED("rebuild-restores-without-sync")) return {};
+  return data_->sync();
+}
+
+Result<RebuildReport> Engine::rebuild_trees(const RebuildPolicy& policy) {
   RebuildReport report;
   const Runs runs = roots_[newest_slot_]->runs;
-  std::map<const Tree*, DamagedTree> damaged;  // N1
+  std::map<const Tree*, DamagedTree> damaged;
+  std::vector<RestoredIndex> indexes;
+  std::uint64_t entries_below = 0;  // of the indexes
   for (const auto& run : runs) {
     for (const auto& tree : run->trees) {
       ++report.trees;
-      if (tree->verify()) continue;
+      auto index = restore_tree(*tree, policy.check_values);
+      if (index && index->empty()) continue;
+      if (index) {
+        report.restored_pages += index->size();
+        entries_below += tree->info().entries;
+        indexes.push_back(std::move(*index));
+        continue;
+      }
+      if (tree->verify()) continue;  // whole, but not as this engine would lay it out
       LODE_ASSIGN(DamagedTree found, inspect(tree));
       report.lost_entries +=
           tree->info().entries - found.entries + std::uint64_t{found.lost_values.size()};
@@ -166,8 +196,15 @@ Result<RebuildReport> Engine::rebuild_trees(bool accept_loss) {
       damaged.emplace(tree.get(), std::move(found));
     }
   }
-  report.damaged_trees = damaged.size();
-  if (damaged.empty() || (report.lost_entries > 0 && !accept_loss)) return report;
+  report.damaged_trees = damaged.size() + indexes.size();
+  if (report.lost_entries > 0 && !policy.accept_loss) {
+    report.restored_pages = 0;
+    return report;
+  }
+  LODE_TRY(write_restored(indexes));
+  report.rebuilt_trees = indexes.size();
+  report.rebuilt_entries = entries_below;
+  if (damaged.empty()) return report;
   Runs rebuilt;
   for (const auto& run : runs) {
     Run::Trees trees;
@@ -203,9 +240,9 @@ Result<std::shared_ptr<Engine>> Engine::open_for_rebuild(std::shared_ptr<Disk> d
 }
 
 Result<RebuildReport> Engine::rebuild(std::shared_ptr<Disk> disk, const Options& options,
-                                      bool accept_loss) {
+                                      const RebuildPolicy& policy) {
   LODE_ASSIGN(auto engine, open_for_rebuild(std::move(disk), options));
-  return engine->rebuild_trees(accept_loss);
+  return engine->rebuild_trees(policy);
 }
 
 Result<std::uint64_t> Engine::drop_inner_pages(std::shared_ptr<Disk> disk, const Options& options) {
@@ -236,14 +273,14 @@ Result<std::uint64_t> Store::drop_inner_pages(std::shared_ptr<Disk> disk, const 
 }
 
 Result<RebuildReport> Store::rebuild(const std::string& directory, const Options& options,
-                                     bool accept_loss) {
+                                     const RebuildPolicy& policy) {
   LODE_ASSIGN(auto disk, open_directory(directory, false));
-  return Engine::rebuild(std::move(disk), options, accept_loss);
+  return Engine::rebuild(std::move(disk), options, policy);
 }
 
 Result<RebuildReport> Store::rebuild(std::shared_ptr<Disk> disk, const Options& options,
-                                     bool accept_loss) {
-  return Engine::rebuild(std::move(disk), options, accept_loss);
+                                     const RebuildPolicy& policy) {
+  return Engine::rebuild(std::move(disk), options, policy);
 }
 
 }  // namespace lode

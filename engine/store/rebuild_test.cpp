@@ -106,7 +106,7 @@ TEST(Rebuild, makes_a_store_whole_whichever_inner_page_is_damaged) {
         ASSERT_EQ(store->verify().error().kind, ErrorKind::corruption);
       }
       const auto disk = image->killed();
-      const auto report = Store::rebuild(disk, scene.options, false);
+      const auto report = Store::rebuild(disk, scene.options, {});
       ASSERT_TRUE(report) << report.error().what;
       EXPECT_TRUE(report->lost.empty());
       EXPECT_EQ(report->lost_entries, 0U);
@@ -129,17 +129,21 @@ TEST(Rebuild, makes_every_inner_page_anew_that_was_dropped) {
     EXPECT_TRUE(pages_of(left, false).empty());
     EXPECT_EQ(pages_of(left, true), pages_of(scene.data, true)) << "no leaf is touched";
     const auto again = disk->crashed(keep_none);
-    const auto report = Store::rebuild(again, scene.options, false);
+    const auto report = Store::rebuild(again, scene.options, {});
     ASSERT_TRUE(report) << report.error().what;
     EXPECT_TRUE(report->lost.empty());
-    EXPECT_GT(report->copied_entries, 0U);
+    EXPECT_EQ(report->restored_pages, *dropped) << "each at its own place";
+    EXPECT_GT(report->rebuilt_entries, 0U);
+    EXPECT_EQ(again->contents("data").value().substr(2 * page_bytes),
+              scene.data.substr(2 * page_bytes))
+        << "byte for byte what was there";
     expect_whole(again->crashed(keep_none), scene);
   }
 }
 
 TEST(Rebuild, of_a_store_without_damage_changes_nothing) {
   const Scene scene = make_scene(KeyKind::bytes, false);
-  const auto report = Store::rebuild(scene.disk->killed(), scene.options, false);
+  const auto report = Store::rebuild(scene.disk->killed(), scene.options, {});
   ASSERT_TRUE(report);
   EXPECT_GE(report->trees, 2U);
   EXPECT_EQ(report->damaged_trees, 0U);
@@ -153,7 +157,7 @@ TEST(Rebuild, works_when_the_log_cannot_be_replayed_over_the_damage) {
   const auto image = with_flips(scene, all);
   EXPECT_EQ(Store::open(image->killed(), scene.options).error().kind, ErrorKind::corruption)
       << "the range erase in the log has to read the tree";
-  const auto report = Store::rebuild(image, scene.options, false);
+  const auto report = Store::rebuild(image, scene.options, {});
   ASSERT_TRUE(report) << report.error().what;
   expect_whole(image->crashed(keep_none), scene);
 }
@@ -172,7 +176,7 @@ TEST(Rebuild, makes_a_damaged_filter_anew) {
     if (verified || verified.error().what.find("filter") == std::string::npos) continue;
     ++filters;
     const auto disk = image->killed();
-    const auto report = Store::rebuild(disk, scene.options, false);
+    const auto report = Store::rebuild(disk, scene.options, {});
     ASSERT_TRUE(report);
     EXPECT_TRUE(report->lost.empty());
     expect_whole(disk->crashed(keep_none), scene);
@@ -192,14 +196,14 @@ TEST(Rebuild, reports_what_a_damaged_leaf_costs_and_changes_nothing_unless_told_
         if (and_inner) flips.push_back(inner[0] + 3000);
         const auto image = with_flips(scene, flips);
         const std::string before = image->contents("data").value();
-        const auto refused = Store::rebuild(image->killed(), scene.options, false);
+        const auto refused = Store::rebuild(image->killed(), scene.options, {});
         ASSERT_TRUE(refused) << refused.error().what;
         ASSERT_FALSE(refused->lost.empty());
         EXPECT_GT(refused->lost_entries, 0U);
         EXPECT_EQ(refused->rebuilt_trees, 0U);
         EXPECT_TRUE(image->contents("data").value() == before) << "nothing was changed";
         const auto disk = image->killed();
-        const auto report = Store::rebuild(disk, scene.options, true);
+        const auto report = Store::rebuild(disk, scene.options, {.accept_loss = true});
         ASSERT_TRUE(report) << report.error().what;
         EXPECT_EQ(report->rebuilt_trees, report->damaged_trees);
         auto store = Store::open(disk->crashed(keep_none), scene.options).value();
@@ -232,13 +236,26 @@ TEST(Rebuild, reports_the_key_of_a_damaged_large_value) {
   const std::size_t at = scene.data.rfind("LLLLLLLLLLLLLLLL");
   ASSERT_NE(at, std::string::npos);
   const auto image = with_flips(scene, {at});
-  const auto report = Store::rebuild(image, scene.options, true);
+  const auto report = Store::rebuild(image, scene.options, {.accept_loss = true});
   ASSERT_TRUE(report);
   ASSERT_EQ(report->lost.size(), 1U);
   EXPECT_EQ(report->lost[0].first, report->lost[0].last);
   EXPECT_EQ(report->lost_entries, 1U);
   auto store = Store::open(image->crashed(keep_none), scene.options).value();
   EXPECT_TRUE(store->verify());
+}
+
+TEST(Rebuild, of_the_index_alone_leaves_damaged_values_to_their_readers) {
+  const Scene scene = make_scene(KeyKind::bytes, false);
+  const std::size_t at = scene.data.rfind("LLLLLLLLLLLLLLLL");
+  ASSERT_NE(at, std::string::npos);
+  const auto image = with_flips(scene, {at, pages_of(scene.data, false)[0] + 3000});
+  const auto report = Store::rebuild(image, scene.options, {.check_values = false});
+  ASSERT_TRUE(report) << report.error().what;
+  EXPECT_TRUE(report->lost.empty());
+  EXPECT_EQ(report->restored_pages, 1U);
+  auto store = Store::open(image->crashed(keep_none), scene.options).value();
+  EXPECT_EQ(store->verify().error().kind, ErrorKind::corruption) << "the value is still damaged";
 }
 
 TEST(Rebuild, cut_off_anywhere_can_be_done_again) {
@@ -251,7 +268,7 @@ TEST(Rebuild, cut_off_anywhere_can_be_done_again) {
   for (; !finished; ++call) {
     const auto disk = damaged->killed();
     disk->fail_at(call, Fault::power_cut);
-    finished = Store::rebuild(disk, scene.options, false).has_value();
+    finished = Store::rebuild(disk, scene.options, {}).has_value();
     for (const std::uint64_t seed : {0U, 1U, 2U, 3U}) {
       SCOPED_TRACE("power cut at call " + std::to_string(call) + ", choice " +
                    std::to_string(seed));
@@ -259,11 +276,11 @@ TEST(Rebuild, cut_off_anywhere_can_be_done_again) {
                                        : seed == 1 ? keep_all
                                                    : keep_some(call * 4 + seed, 60));
       if (!finished) {
-        const auto again = Store::rebuild(image->killed(), scene.options, false);
+        const auto again = Store::rebuild(image->killed(), scene.options, {});
         ASSERT_TRUE(again) << again.error().what;
         ASSERT_TRUE(again->lost.empty()) << "a leaf was overwritten";
         const auto disk_after = image->killed();
-        ASSERT_TRUE(Store::rebuild(disk_after, scene.options, false));
+        ASSERT_TRUE(Store::rebuild(disk_after, scene.options, {}));
         expect_whole(disk_after->crashed(keep_none), scene);
       } else {
         expect_whole(image, scene);

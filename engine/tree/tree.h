@@ -18,6 +18,7 @@
 #include "engine/tree/entry_cursor.h"
 #include "engine/tree/extent_stream.h"
 #include "engine/tree/filter.h"
+#include "engine/tree/inner_levels.h"
 #include "engine/tree/leaf_reader.h"
 #include "engine/tree/page_pool.h"
 #include "engine/tree/weights.h"
@@ -96,12 +97,9 @@ class Tree {
   mutable std::unique_ptr<Filter> filter_storage_;
 };
 
-/// The shortest text that is above `left` and not above `right`; a part of `right`.
-[[nodiscard]] std::string_view separator_of(std::string_view left, std::string_view right);
-
 /// Builds a tree from entries in strictly rising key order. Nothing is durable before the caller
 /// has synced the file.
-class TreeBuilder {
+class TreeBuilder final : private PageSink {
  public:
   TreeBuilder(TreeSpace space, std::uint64_t number, KeyKind keys = KeyKind::bytes);
   Status add(std::string_view key, EntryKind kind, std::string_view value);
@@ -121,20 +119,16 @@ class TreeBuilder {
   [[nodiscard]] std::uint64_t value_requested_bytes() const { return value_requested_bytes_; }
 
  private:
-  Status add_reference(std::size_t level, std::string_view key, const PageRef& ref);
-  Result<PageRef> emit(std::size_t level);
+  Result<PageRef> put(PageBuilder& page, std::size_t level) override;
 
   TreeSpace space_;
   KeyKind keys_;
   TreeInfo info_;
   ExtentStream pages_;
   ExtentStream values_;
-  struct Level {
-    explicit Level(PageKind kind) : page(kind) {}
-    PageBuilder page;
-    std::string separator;  ///< lowest key that leads to the page being filled
-  };
-  std::vector<std::unique_ptr<Level>> levels_;  // 0 = leaves
+  PageBuilder leaf_;
+  std::string leaf_key_;  // lowest key that leads to the leaf being filled
+  InnerLevels inner_;
   std::vector<std::uint64_t> hashes_;
   std::uint64_t leaf_pages_ = 0;
   std::uint64_t inner_pages_ = 0;

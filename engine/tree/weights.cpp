@@ -135,7 +135,7 @@ void PageCounter::add(std::string_view key, EntryKind kind, std::string_view val
     leaves.page.clear();
     ++total_.pages;
     const std::string full = leaves.separator;
-    leaves.separator = keys_ == KeyKind::u64 ? key : separator_of(last_key_, key);
+    leaves.separator = leaf_separator(keys_, last_key_, key);
     add_reference(1, full);
     LODE_CHECK(leaves.page.add(key, cell, data), "an entry fits an empty page");
   }
