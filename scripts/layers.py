@@ -23,7 +23,7 @@ ALLOWED = {
     "adapters/conformance": ["adapters/"],
     "workloads": ["adapters/store.h", *COMMON],
     "plots": COMMON,
-    "harness": ["adapters/store.h", *COMMON, "adapters/registry.h",
+    "harness": ["adapters/store.h", "adapters/table_store.h", *COMMON, "adapters/registry.h",
                 "adapters/conformance/", "workloads/", "plots/", "harness/"],
     "harness/stats": COMMON,
     "harness/measure": COMMON,
