@@ -21,10 +21,13 @@ constexpr std::uint64_t kRows = 10'000;
 
 std::string shown(const TradeRow& row) {
   std::string text;
-  for (const TableValue& cell : row.cells())
-    text += cell.bytes.empty() ? fmt::format("{} ", cell.integer)
-                               : fmt::format("{:?} ", cell.bytes.substr(0, 13));
-  return text;
+  for (std::size_t at = 0; at + 1 < kTradeColumns; ++at) {
+    const TableValue& cell = row.cells()[at];
+    text += cell.bytes.empty() ? fmt::format("{} ", cell.integer) : fmt::format("{} ", cell.bytes);
+  }
+  for (const char byte : row.cells().back().bytes)
+    text += fmt::format("{:02x}", static_cast<unsigned char>(byte));
+  return text + ' ';
 }
 
 TEST(TradeData, has_twelve_columns_of_at_least_a_hundred_bytes_and_120_related_tables) {
@@ -42,6 +45,22 @@ TEST(TradeData, has_twelve_columns_of_at_least_a_hundred_bytes_and_120_related_t
   std::set<std::string> names;
   for (const TableDeclaration& table : data.tables()) names.insert(table.name);
   EXPECT_EQ(names.size(), data.tables().size());
+}
+
+// Rows and sums from a second implementation, in Python, of what README.md and random.h say.
+TEST(TradeData, has_the_rows_and_checksums_that_were_computed_elsewhere) {
+  const TradeData data = *TradeData::make(100'000'000, 1);
+  TradeRow row;
+  data.fill(kTradeTable, 99'999'999, row);
+  EXPECT_EQ(shown(row),
+            "99999999 9999999932 87 420 0 0 1 8 296163 2086445530 trader-000002 "
+            "6c2c1a3b5cf35e860c04c1fd0b18807ec3a65286e65095991d35eecafc66310f ");
+  data.fill(kTradeTable, 0, row);
+  EXPECT_EQ(shown(row),
+            "0 77 442 572 32 1 0 161 367008 376809406 trader-000449 "
+            "d176ecad3a6c8fb590a8781569cc6ba81d71a0f82473c2302b53db60a5d09547 ");
+  EXPECT_EQ(TradeData::make(1000, 1)->checksum().text(), "1000:1084180733976");
+  EXPECT_EQ(TradeData::make(kRows, 1)->checksum().text(), "10000:10701126688302");
 }
 
 TEST(TradeData, a_row_depends_on_the_seed_and_its_index_alone) {
