@@ -55,6 +55,7 @@ struct Capabilities {
   bool concurrent_writers = false;  ///< writers in several threads make progress side by side
   bool larger_than_memory = false;  ///< data sets beyond the memory budget work
   bool rebuilds_index = false;      ///< drop_index() and rebuild_index() work
+  bool tables = false;              ///< Store::tables() answers in a query language of its own
   bool retains_data = true;         ///< false: a reference arm that keeps nothing (`null`)
   bool reference = false;           ///< a floor or ceiling to show beside arms, never an arm
   std::vector<DurabilityClass> durability;  ///< classes it claims to reach
@@ -123,10 +124,15 @@ struct Footprint {
   std::uint64_t allocated_bytes = 0;
 };
 
+class TableStore;
+
 class Store {
  public:
   virtual ~Store() = default;
   virtual Result<std::unique_ptr<Session>> session() = 0;
+  /// Tables in the store's own query language (table_store.h); null where its capabilities declare
+  /// none. Not an owner.
+  virtual TableStore* tables() { return nullptr; }
   /// Makes everything acknowledged so far survive power loss, whatever the class.
   virtual Status sync() = 0;
   /// Moves the log into the main structure, so that a reopen replays nothing.

@@ -1,9 +1,10 @@
 // Tables, for stores that answer table operations in a query language of their own.
 //
-// A Store that has one also derives from TableStore. Every other store gets the declared layout of
-// harness/trade over its Session. Both must give the same answers: rows and sums are defined here
-// for every operation, so that answers are compared before times are. What an operation's name
-// leaves open (which rows, which columns) its TableQuery says.
+// A store that has one says so in its Capabilities (`tables`) and hands out a TableStore with
+// Store::tables(). Every other store gets the declared layout of harness/trade over its Session.
+// Both must give the same answers: rows and sums are defined here for every operation, so that
+// answers are compared before times are. What an operation's name leaves open (which rows, which
+// columns) its TableQuery says.
 #pragma once
 
 #include <cstdint>
@@ -28,6 +29,12 @@ struct TableColumn {
 struct TableDeclaration {
   std::string name;
   std::vector<TableColumn> columns;
+};
+
+/// An index that was made with create_index.
+struct TableIndex {
+  std::string table;
+  std::string column;
 };
 
 /// One cell: the member that its column's kind names. Integers are not negative and below 2^62.
@@ -86,6 +93,10 @@ class TableSession {
   virtual ~TableSession() = default;
   /// Makes the tables, empty.
   virtual Status create(std::span<const TableDeclaration> tables) = 0;
+  /// Tables and indexes that an earlier handle made, in this process or another one, and that are
+  /// there; called instead of create(). The default leaves it to the store to know them.
+  virtual Status attach(std::span<const TableDeclaration> tables,
+                        std::span<const TableIndex> indexes);
   /// Loads a table that was made, `batch_rows` rows a commit, each as durable as the class that the
   /// store was opened with. Returns the rows loaded.
   virtual Result<std::uint64_t> load(std::string_view table, TableRows& rows,
@@ -96,6 +107,13 @@ class TableSession {
   virtual Result<std::string> access_path() = 0;
 };
 
+inline Status TableSession::attach(std::span<const TableDeclaration> /*tables*/,
+                                   std::span<const TableIndex> /*indexes*/) {
+  return {};
+}
+
+/// What Store::tables() hands out; lives as long as its store. Its sessions must be gone before the
+/// store is closed.
 class TableStore {
  public:
   virtual ~TableStore() = default;

@@ -50,6 +50,7 @@ json capabilities_json(const Capabilities& declared) {
           {"concurrent_writers", declared.concurrent_writers},
           {"larger_than_memory", declared.larger_than_memory},
           {"rebuilds_index", declared.rebuilds_index},
+          {"tables", declared.tables},
           {"retains_data", declared.retains_data},
           {"reference", declared.reference},
           {"durability", classes},
@@ -76,6 +77,7 @@ std::vector<std::string> abilities(const json& capabilities, bool can) {
                                     {"concurrent_writers", "concurrent writers"},
                                     {"larger_than_memory", "larger than memory"},
                                     {"rebuilds_index", "an index to rebuild"},
+                                    {"tables", "tables in its own language"},
                                     {"retains_data", "keeps data"}};
   std::vector<std::string> words;
   for (const Ability& ability : kAbilities) {

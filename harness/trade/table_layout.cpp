@@ -44,6 +44,8 @@ class Layout final : public TableSession {
     tables_.assign(tables.begin(), tables.end());
     return {};
   }
+  Status attach(std::span<const TableDeclaration> tables,
+                std::span<const TableIndex> indexes) override;
   Result<std::uint64_t> load(std::string_view table, TableRows& rows,
                              std::uint64_t batch_rows) override;
   Result<TableAnswer> run(const TableQuery& query) override;
@@ -102,6 +104,20 @@ Result<Layout::Table> Layout::find(std::string_view name) const {
   if (found == tables_.end())
     return fail(ErrorKind::bad_input, fmt::format("there is no table \"{}\"", name));
   return Table{static_cast<std::size_t>(found - tables_.begin()), &*found};
+}
+
+Status Layout::attach(std::span<const TableDeclaration> tables,
+                      std::span<const TableIndex> indexes) {
+  tables_.assign(tables.begin(), tables.end());
+  indexes_.clear();
+  for (const TableIndex& index : indexes) {
+    const Result<Table> table = find(index.table);
+    if (!table) return fail(table.error());
+    const Result<std::size_t> of = column(*table, index.column);
+    if (!of) return fail(of.error());
+    indexes_.emplace(table->number, *of);
+  }
+  return {};
 }
 
 Result<std::size_t> Layout::column(const Table& table, std::string_view name) {

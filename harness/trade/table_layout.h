@@ -11,7 +11,7 @@ namespace assay {
 
 /// Tables in the layout, over `session`, which must outlive them. `store` is for messages. Error
 /// unsupported for a store that cannot scan or roll back. Tables and indexes are known to the
-/// handle that made them; another one has to create() them again, which changes no data.
+/// handle that made them; another one has to attach() them.
 [[nodiscard]] Result<std::unique_ptr<TableSession>> table_layout(Session& session,
                                                                  const Capabilities& can,
                                                                  std::string_view store);

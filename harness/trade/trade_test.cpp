@@ -18,6 +18,7 @@ namespace assay {
 namespace {
 
 constexpr std::uint64_t kRows = 10'000;
+constexpr std::uint64_t kStoredRows = 3000;
 
 std::string shown(const TradeRow& row) {
   std::string text;
@@ -156,7 +157,7 @@ class LayoutOf : public ::testing::TestWithParam<const char*> {
   }
 
   TemporaryDirectory directory_;
-  TradeData data_ = *TradeData::make(kRows, 1);
+  TradeData data_ = *TradeData::make(kStoredRows, 1);
   const Driver* driver_ = nullptr;
   std::unique_ptr<Store> store_;
   std::unique_ptr<Session> session_;
@@ -189,6 +190,13 @@ TEST_P(LayoutOf, gives_every_answer_that_the_generator_gives_and_changes_nothing
             "rollback trade erases: 1 calls, 2000 entries\n"
             "scan trade rows: 1 calls, 500 entries\n");
   EXPECT_EQ(stored(kTradeTable), data_.checksum());
+  // Another handle knows of tables and index what it is told.
+  tables_ = *table_layout(*session_, driver_->capabilities(), driver_->name());
+  EXPECT_FALSE(tables_->run(range));
+  const std::vector<TableIndex> indexes = {{"trade", "order_ref"}};
+  ASSERT_TRUE(tables_->attach(data_.tables(), indexes));
+  EXPECT_EQ(*tables_->run(range), expected_answer(data_, range));
+  EXPECT_EQ(*tables_->access_path(), paths["range-lookup"]);
 }
 
 INSTANTIATE_TEST_SUITE_P(Stores, LayoutOf, ::testing::Values("sqlite", "lmdb", "lode", "rocksdb"));

@@ -52,6 +52,8 @@ class DelayedStore final : public Store {
     if (!session) return session;
     return std::make_unique<DelayedSession>(std::move(*session), delay_ticks_);
   }
+  /// Not delayed: a control over such tables is not seen, which voids the experiment.
+  TableStore* tables() override { return inner_->tables(); }
   Status sync() override { return inner_->sync(); }
   Status checkpoint() override { return inner_->checkpoint(); }
   Status settle() override { return inner_->settle(); }
