@@ -315,6 +315,7 @@ Result<ExitStatus> run_matrix(const QualifyOptions& options, const MatrixOptions
   {
     const StopOnSignal stop;
     CampaignLine line;
+    line.note(matrix_forecast(*plan));
     matrix = qualify::run_matrix(
         *plan, command_line(), stop.flag(), line,
         [&](std::size_t number, const qualify::MatrixRow& row) {

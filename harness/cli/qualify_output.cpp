@@ -106,4 +106,24 @@ void print_outcome(const qualify::CampaignPlan& plan, const qualify::LevelOutcom
     fmt::print("  bundle    {}  (assay qualify replay {})\n", bundle, bundle);
 }
 
+std::string matrix_forecast(const qualify::MatrixPlan& plan) {
+  const std::size_t left = rows_left(plan);
+  std::string levels;
+  for (const qualify::Level level : plan.levels)
+    levels += fmt::format("{}{}", levels.empty() ? "" : ",", to_string(level));
+  std::string text = fmt::format("{} setting{} to look at", left, left == 1 ? "" : "s");
+  if (left < plan.rows.size())
+    text += fmt::format(" ({} of {} have ended here)", plan.rows.size() - left, plan.rows.size());
+  text += fmt::format(", level{} {}, budget {} each: ", plan.levels.size() == 1 ? "" : "s", levels,
+                      plan.budget_text);
+  const auto time = plan.budget.time;
+  text += time ? fmt::format("about {}", duration_text(static_cast<std::uint64_t>(
+                                             static_cast<double>(left * plan.levels.size()) *
+                                             std::chrono::duration<double>(*time).count())))
+               : "as long as so many cases take";
+  text += fmt::format("; records go to {}, all else to {}",
+                      plan.ledger.empty() ? plan.out + "/ledger.jsonl" : plan.ledger, plan.out);
+  return text;
+}
+
 }  // namespace assay::cli

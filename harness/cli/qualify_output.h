@@ -6,6 +6,7 @@
 #include <string>
 
 #include "harness/qualify/campaign.h"
+#include "harness/qualify/matrix.h"
 
 namespace assay::cli {
 
@@ -31,5 +32,9 @@ class CampaignLine final : public qualify::CampaignObserver {
 };
 
 void print_outcome(const qualify::CampaignPlan& plan, const qualify::LevelOutcome& outcome);
+
+/// What a matrix is about to do, how long that takes where the budget is a time, and where it
+/// writes.
+[[nodiscard]] std::string matrix_forecast(const qualify::MatrixPlan& plan);
 
 }  // namespace assay::cli

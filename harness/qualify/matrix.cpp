@@ -115,10 +115,14 @@ Result<std::vector<MatrixRow>> choose_rows(const std::vector<std::string>& names
 bool is_unfinished(const MatrixPlan& plan) {
   const Result<std::string> text = read_whole_file(place_of(plan));
   if (!text || nlohmann::json::parse(*text, nullptr, false) != identity_of(plan)) return false;
-  return std::ranges::any_of(plan.rows, [&](const MatrixRow& row) {
+  return rows_left(plan) > 0;
+}
+
+std::size_t rows_left(const MatrixPlan& plan) {
+  return static_cast<std::size_t>(std::ranges::count_if(plan.rows, [&](const MatrixRow& row) {
     const Result<CampaignPlan> campaign = campaign_of(plan, row);
     return campaign && ended_campaign(*campaign).empty();
-  });
+  }));
 }
 
 void examine(MatrixEntry& entry) {

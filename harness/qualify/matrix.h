@@ -62,6 +62,9 @@ struct Matrix {
 /// Whether a matrix with these flags was begun at `plan.out` and has rows that have not ended.
 [[nodiscard]] bool is_unfinished(const MatrixPlan& plan);
 
+/// Rows of the plan that have not ended below `plan.out`.
+[[nodiscard]] std::size_t rows_left(const MatrixPlan& plan);
+
 /// `row_begins` hears which row of how many is next.
 [[nodiscard]] Result<Matrix> run_matrix(
     const MatrixPlan& plan, const std::vector<std::string>& command_line,
