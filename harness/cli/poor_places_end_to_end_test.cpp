@@ -88,5 +88,41 @@ TEST_F(PoorPlace, with_one_cpu_runs_what_fits_and_refuses_pins_that_do_not) {
   EXPECT_EQ(pinned.status, 2) << pinned.err;
 }
 
+class SmallRoot : public PoorPlace {
+ protected:
+  /// A qualification with its stores on a file system of `size` that has to be called too small.
+  void expect_too_small(const std::string& size, const std::string& meanwhile,
+                        const std::string& arguments) const {
+    const std::string mounted =
+        "mkdir -p small && unshare -m sh -c 'mount -t tmpfs -o size=" + size + " none small";
+    if (shell(mounted + "'").status != 0) GTEST_SKIP() << "no mounts of one's own here";
+    const Finished run =
+        shell(mounted + " && { " + meanwhile +
+              " exec \"$@\"; }' sh '" ASSAY_COMMAND "' qualify --root small " + arguments);
+    EXPECT_EQ(run.status, 7) << run.out << run.err;
+    const std::string said = run.out + run.err;
+    EXPECT_NE(said.find("too little room"), std::string::npos) << said;
+    EXPECT_NE(said.find("--root"), std::string::npos) << said;
+    EXPECT_EQ(said.find("FAIL"), std::string::npos) << said;
+  }
+};
+
+TEST_F(SmallRoot, is_said_by_every_level_before_it_begins) {
+  expect_too_small("4m", "", "--store sqlite --level K,F,B,E,R --budget 5 --out all");
+  const json state = json::parse(read_file(directory_ / "all/campaign.json"), nullptr, false);
+  ASSERT_EQ(state["levels"].size(), 5U);
+  for (const json& level : state["levels"]) EXPECT_EQ(level["verdict"], "SKIPPED") << level;
+}
+
+TEST_F(SmallRoot, that_others_fill_meanwhile_ends_the_level_and_blames_no_store) {
+  // They take what is freed as well, for as long as the level runs.
+  const std::string others =
+      "(sleep 0.3; while kill -0 $$; do cat /dev/zero >>small/theirs; sleep 0.02; done) "
+      ">/dev/null 2>&1 &";
+  for (const std::string level : {"K", "E", "R"})
+    expect_too_small("24m", others,
+                     "--store sqlite --jobs 1 --level " + level + " --budget 60s --out " + level);
+}
+
 }  // namespace
 }  // namespace assay::end_to_end

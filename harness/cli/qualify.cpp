@@ -386,7 +386,8 @@ void add_running_flags(CLI::App& verb, QualifyOptions& options) {
       ->capture_default_str();
   verb.add_option("--root", options.root,
                   "where stores live meanwhile (/dev/shm/assay-qualify-UID; /var/tmp where there "
-                  "is no memory file system)");
+                  "is no memory file system); level F keeps the states that it makes in "
+                  "/dev/shm/assay-states-UID all the same where 256 MiB are free there");
 }
 
 CLI::App* add_replay(CLI::App& verb, Invocation& invocation) {

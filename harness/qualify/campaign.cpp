@@ -12,6 +12,7 @@
 #include "harness/provenance/provenance.h"
 #include "harness/provenance/sha256.h"
 #include "harness/qualify/record.h"
+#include "harness/qualify/root_space.h"
 #include "harness/trial/trial.h"
 
 namespace assay::qualify {
@@ -110,6 +111,29 @@ class SavingObserver final : public CampaignObserver {
   CampaignObserver& next_;
 };
 
+/// A level that has nowhere to put stores is skipped, for its verdict would be about the disk.
+Result<std::vector<LevelOutcome>> run_where_there_is_room(const RunLevel& run, Level level,
+                                                          const CampaignPlan& plan,
+                                                          const std::vector<LevelOutcome>& before,
+                                                          const std::atomic<bool>& stop,
+                                                          CampaignObserver& observer) {
+  if (const Status room = check_room_to_begin(plan.root, plan.jobs); !room) {
+    // What was found before is not thrown away for it.
+    if (!before.empty()) return fail(room.error());
+    LevelOutcome skipped;
+    skipped.level = level;
+    skipped.verdict = Verdict::skipped;
+    skipped.reason = room.error().message();
+    skipped.store = {{"store", plan.store}, {"settings", plan.settings_in_force}};
+    skipped.coverage = nlohmann::json::object();
+    skipped.finished = true;
+    return std::vector<LevelOutcome>{std::move(skipped)};
+  }
+  Result<std::vector<LevelOutcome>> ran = run(plan, before, stop, observer);
+  if (!ran) return fail(explained_by_room(ran.error(), plan.root));
+  return ran;
+}
+
 bool all_finished(const std::vector<LevelOutcome>& outcomes) {
   for (const LevelOutcome& outcome : outcomes)
     if (!outcome.finished) return false;
@@ -177,7 +201,8 @@ Result<CampaignOutcome> run_campaign(const CampaignPlan& plan,
     if (!run)
       return fail(ErrorKind::unsupported,
                   fmt::format("level {} is not part of this build", to_string(level)));
-    Result<std::vector<LevelOutcome>> ran = run(plan, before, stop, saving);
+    Result<std::vector<LevelOutcome>> ran =
+        run_where_there_is_room(run, level, plan, before, stop, saving);
     if (!ran) return fail(ran.error());
     for (const LevelOutcome& one : *ran) state.put(one);
     outcome.interrupted = !all_finished(*ran);

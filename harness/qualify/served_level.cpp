@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "harness/qualify/budget_meter.h"
+#include "harness/qualify/root_space.h"
 #include "harness/trial/child_process.h"
 #include "harness/trial/trial_directory.h"
 #include "harness/trial/worker_request.h"
@@ -107,7 +108,8 @@ class Running {
   Status take(Lane& lane, const nlohmann::json& message) {
     if (!message.is_object())
       return fail(ErrorKind::child, fmt::format("the server of level {} spoke nonsense", letter()));
-    if (message.contains("error")) return fail(error_from_json(message["error"]));
+    if (message.contains("error"))
+      return fail(explained_by_room(error_from_json(message["error"]), plan_.root));
     if (message.contains("ready")) {
       lane.ready = true;
       const nlohmann::json& said = message["ready"];
@@ -117,6 +119,8 @@ class Running {
     }
     if (message.contains("round")) lane.rounds.push_back(message["round"]);
     if (message.contains("done")) {
+      // What a store did that found no room is not counted.
+      ASSAY_TRY(check_room_to_go_on(plan_.root));
       for (const nlohmann::json& round : lane.rounds) how_.add_round(round, outcome_);
       in_vain_ = lane.rounds.empty() ? in_vain_ + 1 : 0;
       lane.rounds.clear();

@@ -13,6 +13,7 @@
 #include "harness/qualify/budget_meter.h"
 #include "harness/qualify/controls.h"
 #include "harness/qualify/kill/kill_request.h"
+#include "harness/qualify/root_space.h"
 #include "harness/trial/child_process.h"
 #include "harness/trial/trial_directory.h"
 #include "harness/trial/worker_request.h"
@@ -67,6 +68,8 @@ class KillLevel {
   }
 
  private:
+  [[nodiscard]] std::string log() const { return plan_.out + "/K.log"; }
+
   Status start_lane() {
     Result<TrialDirectory> directory = TrialDirectory::make(plan_.root);
     if (!directory) return fail(directory.error());
@@ -82,7 +85,7 @@ class KillLevel {
     const std::string file = directory->path() + "/request.json";
     ASSAY_TRY(hand_over_file(file, to_json(request).dump()));
     const std::string binary = plan_.binary.empty() ? "/proc/self/exe" : plan_.binary;
-    auto child = ChildProcess::start(binary, {"qualify-worker", file}, plan_.out + "/kill.log");
+    auto child = ChildProcess::start(binary, {"qualify-worker", file}, log());
     if (!child) return fail(child.error());
     lanes_.push_back({.directory = std::move(*directory), .child = std::move(*child)});
     return {};
@@ -97,7 +100,7 @@ class KillLevel {
         const std::string how = lane.child->wait();
         return fail(Error(ErrorKind::child,
                           "the server of level K ended: " + (how.empty() ? "without a word" : how))
-                        .at(plan_.out + "/kill.log"));
+                        .at(log()));
       }
       ASSAY_TRY(take(lane, nlohmann::json::parse(line, nullptr, false)));
     }
@@ -105,7 +108,8 @@ class KillLevel {
 
   Status take(Lane& lane, const nlohmann::json& message) {
     if (!message.is_object()) return fail(ErrorKind::child, "the server of level K spoke nonsense");
-    if (message.contains("error")) return fail(error_from_json(message["error"]));
+    if (message.contains("error"))
+      return fail(explained_by_room(error_from_json(message["error"]), plan_.root));
     if (message.contains("ready")) {
       lane.ready = true;
       outcome_.store = message["ready"];
@@ -114,6 +118,8 @@ class KillLevel {
     }
     if (message.contains("round")) lane.rounds.push_back(message["round"]);
     if (message.contains("done")) {
+      // What a store did that found no room is not counted.
+      ASSAY_TRY(check_room_to_go_on(plan_.root));
       for (const nlohmann::json& round : lane.rounds) {
         add_round(round, outcome_);
         images_.insert(round.value("image", std::uint64_t{0}));
