@@ -7,6 +7,7 @@
 #include "adapters/null_store.h"
 #include "adapters/raw_file_store.h"
 #include "adapters/rocksdb_module.h"
+#include "adapters/served/served_store.h"
 #include "adapters/sqlite_store.h"
 #ifdef ASSAY_HAS_LODE
 #include "adapters/lode_store.h"
@@ -51,6 +52,13 @@ std::vector<std::string> store_names() {
 }
 
 Result<const Driver*> find_driver(std::string_view name_or_path) {
+  if (name_or_path == "served") return find_driver("served-lode");
+  if (name_or_path.starts_with(kServedPrefix)) {
+    const std::string_view of = name_or_path.substr(kServedPrefix.size());
+    const Result<const Driver*> behind = find_driver(of);
+    if (!behind) return behind;
+    return &served_driver(of, **behind);
+  }
   if (is_path(name_or_path)) {
 #ifdef ASSAY_HAS_PLUGINS
     return load_plugin(std::string(name_or_path));

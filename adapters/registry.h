@@ -14,6 +14,8 @@ namespace assay {
 
 /// The driver of a compiled-in store, or of the plug-in at a path (anything with a '/' or ending
 /// in ".so"). Plug-ins are loaded once and stay loaded. Unknown names get the nearest valid one.
+/// "served-" before any of them: the same store through a daemon (served/served_store.h); "served"
+/// alone is that of lode. They are ways to a store, not stores: store_names() has none.
 [[nodiscard]] Result<const Driver*> find_driver(std::string_view name_or_path);
 
 /// Refuses what the store would refuse of `given` when it is opened for `durability` and used by

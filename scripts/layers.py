@@ -24,7 +24,7 @@ ALLOWED = {
     "workloads": ["adapters/store.h", *COMMON],
     "plots": COMMON,
     "harness": ["adapters/store.h", "adapters/table_store.h", *COMMON, "adapters/registry.h",
-                "adapters/conformance/", "workloads/", "plots/", "harness/"],
+                "adapters/conformance/", "adapters/served/", "workloads/", "plots/", "harness/"],
     "harness/stats": COMMON,
     "harness/measure": COMMON,
     "harness/provenance": ["adapters/", "harness/measure/"],

@@ -64,6 +64,7 @@ int run_command(int argc, char** argv) {
   cli::add_report(app, invocation);
   cli::add_ledger(app, invocation);
   cli::add_doctor(app, invocation);
+  cli::add_serve(app, invocation);
   cli::refuse_empty_texts(app);
   if (const Status known = check_verb(app, argc, argv); !known) {
     print_message(known.error().message());

@@ -22,6 +22,7 @@
 #include "adapters/conformance/isolated.h"
 #include "adapters/registry.h"
 #include "harness/cli/print_json.h"
+#include "harness/cli/set_flags.h"
 #include "harness/cli/terminal_width.h"
 #include "harness/cli/verb.h"
 
@@ -95,22 +96,6 @@ Result<DurabilityClass> choose_durability(const Capabilities& declared, const st
   if (!asked.empty()) return parse_durability(asked);
   const auto strongest = std::ranges::max_element(declared.durability);
   return strongest == declared.durability.end() ? DurabilityClass::volatile_ : *strongest;
-}
-
-Result<Settings> parse_settings(const std::vector<std::string>& given) {
-  Settings settings;
-  for (const std::string& one : given) {
-    const std::size_t equals = one.find('=');
-    if (equals == 0 || equals == std::string::npos) {
-      return fail(Error(ErrorKind::bad_input, fmt::format("--set {} is no setting", one))
-                      .hint("write --set name=value"));
-    }
-    const std::string name = one.substr(0, equals);
-    if (!settings.emplace(name, one.substr(equals + 1)).second) {
-      return fail(ErrorKind::bad_input, fmt::format("--set gives \"{}\" twice", name));
-    }
-  }
-  return settings;
 }
 
 // ---- list -----------------------------------------------------------------------------------
@@ -217,7 +202,7 @@ Isolation isolation_of(const Flags& flags) {
 }
 
 Result<ExitStatus> show(const Flags& flags) {
-  const Result<Settings> changed = parse_settings(flags.settings);
+  const Result<Settings> changed = parse_set_flags(flags.settings);
   if (!changed) return std::unexpected(changed.error());
   const Result<std::string> text =
       run_isolated(isolation_of(flags), [&](const OnStep&) -> Result<std::string> {
@@ -302,7 +287,7 @@ Result<DurabilityClass> durability_for_check(const Flags& flags) {
 }
 
 Result<ExitStatus> check(const Flags& flags) {
-  const Result<Settings> settings = parse_settings(flags.settings);
+  const Result<Settings> settings = parse_set_flags(flags.settings);
   if (!settings) return std::unexpected(settings.error());
   const Result<DurabilityClass> durability = durability_for_check(flags);
   if (!durability) return std::unexpected(durability.error());

@@ -42,5 +42,6 @@ void add_plot(CLI::App& app, Invocation& invocation);
 void add_report(CLI::App& app, Invocation& invocation);
 void add_ledger(CLI::App& app, Invocation& invocation);
 void add_doctor(CLI::App& app, Invocation& invocation);
+void add_serve(CLI::App& app, Invocation& invocation);
 
 }  // namespace assay::cli

@@ -1,0 +1,22 @@
+// Any store through a daemon: `served-STORE` starts `assay serve` as a child process and talks to
+// it over a Unix socket, one connection a session. So every workload, experiment and check of a
+// store can have an arm that goes through a process boundary.
+//
+// It declares what the store behind it declares, has its settings and those of its own (`of`,
+// `command`), and an acknowledgement is sent only after the store's own: the durability class is
+// that of the store behind it. The child dies when the thread that opened the store dies.
+#pragma once
+
+#include <string_view>
+
+#include "adapters/store.h"
+
+namespace assay {
+
+inline constexpr std::string_view kServedPrefix = "served-";
+
+/// The driver of `behind` through a daemon; `of` is its name, or the path of a plug-in. There is
+/// one for every `of`, and it stays. Any thread.
+[[nodiscard]] const Driver& served_driver(std::string_view of, const Driver& behind);
+
+}  // namespace assay
