@@ -234,6 +234,10 @@ Result<std::unique_ptr<Store>> ServedDriver::open(const OpenOptions& options) co
 
 }  // namespace
 
+bool is_served(const Driver& driver) {
+  return dynamic_cast<const ServedDriver*>(&driver) != nullptr;
+}
+
 const Driver& served_driver(std::string_view of, const Driver& behind) {
   static std::mutex lock;
   static std::map<std::string, ServedDriver, std::less<>> drivers;

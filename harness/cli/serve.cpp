@@ -3,14 +3,17 @@
 // With --child it is what the driver of adapters/served starts: it answers on standard output in
 // frames, dies with the process that started it, and prints nothing.
 #include <fmt/format.h>
+#include <poll.h>
 #include <signal.h>
-#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "adapters/registry.h"
@@ -128,9 +131,26 @@ Result<ExitStatus> serve_people(const Flags& flags) {
   return *ended ? ExitStatus::done : ExitStatus::interrupted;
 }
 
+/// Kills this process as soon as `parent`, which must be the one that started it, has ended. Not by
+/// PR_SET_PDEATHSIG, which follows the thread that forked: a store may be opened by one thread and
+/// used by another that lives longer.
+Status die_with(pid_t parent) {
+  const int handle = static_cast<int>(::syscall(SYS_pidfd_open, parent, 0U));
+  if (handle < 0 && errno != ESRCH) {
+    return fail(system_error("cannot watch the process that opened the store", errno));
+  }
+  if (handle < 0 || ::getppid() != parent) ::_exit(static_cast<int>(ExitStatus::interrupted));
+  std::thread([handle] {
+    pollfd ended{.fd = handle, .events = POLLIN, .revents = 0};
+    while (::poll(&ended, 1, -1) < 0 && errno == EINTR) {
+    }
+    ::kill(::getpid(), SIGKILL);
+  }).detach();
+  return {};
+}
+
 Result<ExitStatus> serve_parent(const Flags& flags) {
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (static_cast<std::uint64_t>(::getppid()) != flags.parent) return ExitStatus::interrupted;
+  ASSAY_TRY(die_with(static_cast<pid_t>(flags.parent)));
   // A key that is pressed is for the parent, which ends its child when it is done with it.
   ::signal(SIGINT, SIG_IGN);
   ::signal(SIGHUP, SIG_IGN);

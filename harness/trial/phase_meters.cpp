@@ -43,6 +43,7 @@ struct PhaseMeters::Readings {
   Result<ForeignCpu> foreign = ForeignCpu{};
   Result<MemoryUse> memory = fail(ErrorKind::internal, "not read yet");
   Status peak_reset;
+  std::string elsewhere;
 
   Result<BlockCounters> read_block() const {
     if (!device) return fail(device.error());
@@ -50,8 +51,10 @@ struct PhaseMeters::Readings {
   }
 };
 
-PhaseMeters::PhaseMeters(const std::string& directory)
-    : readings_(std::make_unique<Readings>(BlockDevice::of(directory))) {}
+PhaseMeters::PhaseMeters(const std::string& directory, std::string_view elsewhere)
+    : readings_(std::make_unique<Readings>(BlockDevice::of(directory))) {
+  readings_->elsewhere = elsewhere;
+}
 
 PhaseMeters::~PhaseMeters() = default;
 
@@ -60,12 +63,24 @@ void PhaseMeters::begin() {
   r.peak_reset = reset_peak_memory();
   r.machine = machine_cpu();
   r.block.begin(r.read_block());
+  if (!r.elsewhere.empty()) {
+    r.barriers.begin(fail(ErrorKind::environment, r.elsewhere));
+    r.process.begin(fail(ErrorKind::environment, r.elsewhere));
+    return;
+  }
   r.barriers.begin(barrier_counts());
   r.process.begin(process_counters());
 }
 
 void PhaseMeters::end() {
   Readings& r = *readings_;
+  if (!r.elsewhere.empty()) {
+    r.block.after = r.read_block();
+    // What the store uses would be counted as foreign.
+    r.foreign = fail(ErrorKind::environment, r.elsewhere);
+    r.memory = fail(ErrorKind::environment, r.elsewhere);
+    return;
+  }
   r.process.after = process_counters();
   r.barriers.after = barrier_counts();
   r.block.after = r.read_block();

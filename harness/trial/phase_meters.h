@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -11,8 +12,11 @@ namespace assay {
 
 class PhaseMeters {
  public:
-  /// `directory` is the store's: its block device is watched.
-  explicit PhaseMeters(const std::string& directory);
+  /// `directory` is the store's: its block device is watched. `elsewhere` says why what this
+  /// process uses is not what the store uses (it works in another one); those figures are then
+  /// unknown with that reason, for what is not looked at must not be shown as 0. Empty: the store
+  /// works here.
+  explicit PhaseMeters(const std::string& directory, std::string_view elsewhere = {});
   ~PhaseMeters();
   PhaseMeters(const PhaseMeters&) = delete;
   PhaseMeters& operator=(const PhaseMeters&) = delete;

@@ -14,6 +14,7 @@
 #include <nlohmann/json.hpp>
 
 #include "adapters/registry.h"
+#include "adapters/served/served_store.h"
 #include "harness/measure/clock.h"
 #include "harness/measure/memory_group.h"
 #include "harness/measure/pinning.h"
@@ -87,6 +88,12 @@ class Worker {
   std::unique_ptr<PhaseMeters> open_meters_;
 };
 
+/// Why the meters of this process do not see what the store uses; empty where they do.
+std::string_view store_elsewhere(const Driver& driver) {
+  return is_served(driver) ? "the store works in a daemon, whose own use is not measured"
+                           : std::string_view();
+}
+
 Status Worker::open(bool create) {
   const Result<const Driver*> driver = find_driver(request_.store);
   if (!driver) return fail(driver.error());
@@ -113,7 +120,7 @@ Status Worker::open(bool create) {
   options.expected_bytes = expected_data_bytes(workload_);
   options.value_bytes = usual_value_bytes(workload_.values);
   if (rebuilds_first()) ASSAY_TRY(rebuild_index(options));
-  open_meters_ = std::make_unique<PhaseMeters>(request_.directory);
+  open_meters_ = std::make_unique<PhaseMeters>(request_.directory, store_elsewhere(*driver_));
   open_meters_->begin();
   const std::uint64_t before = ticks_now();
   Result<std::unique_ptr<Store>> store = driver_->open(options);
@@ -142,7 +149,7 @@ Status Worker::rebuild_index(const OpenOptions& options) {
   };
   const Status dropped = driver_->drop_index(options);
   if (!dropped) return named(dropped.error());
-  PhaseMeters meters(request_.directory);
+  PhaseMeters meters(request_.directory, store_elsewhere(*driver_));
   PhaseFigures figures;
   meters.begin();
   const std::uint64_t before = ticks_now();
@@ -228,7 +235,7 @@ Status Worker::run_store_call(PhaseKind kind, PhaseMeters& meters, PhaseFigures&
 
 Status Worker::run_one(std::size_t index, json& record) {
   const Phase& phase = workload_.phases[index];
-  PhaseMeters meters(request_.directory);
+  PhaseMeters meters(request_.directory, store_elsewhere(*driver_));
   PhaseFigures figures;
   progress_of(index)(0.0);
   switch (phase.kind) {
