@@ -10,6 +10,7 @@
 #include <mutex>
 #include <utility>
 
+#include "adapters/opening.h"
 #include "adapters/served/client.h"
 #include "adapters/served/daemon.h"
 
@@ -33,11 +34,12 @@ Settings without_own(Settings settings) {
 
 class ServedStore;
 
-/// A connection; tells its store when it is gone.
+/// A connection; tells its store when it is gone. Keeps to the limits that the driver declares, for
+/// the store behind may take larger keys.
 class ServedSession final : public Session {
  public:
-  ServedSession(std::unique_ptr<Client> client, std::atomic<int>& open)
-      : client_(std::move(client)), open_(open) {
+  ServedSession(std::unique_ptr<Client> client, std::atomic<int>& open, const EntryLimits& limits)
+      : client_(std::move(client)), open_(open), limits_(limits) {
     open_.fetch_add(1);
   }
   ~ServedSession() override { open_.fetch_sub(1); }
@@ -45,11 +47,19 @@ class ServedSession final : public Session {
     return client_->get(key, value);
   }
   Status put(std::string_view key, std::string_view value) override {
+    ASSAY_TRY(check(key, value));
     return client_->put(key, value);
   }
-  Status erase(std::string_view key) override { return client_->erase(key); }
-  Status apply(std::span<const Mutation> mutations) override { return client_->apply(mutations); }
+  Status erase(std::string_view key) override {
+    ASSAY_TRY(check(key, {}));
+    return client_->erase(key);
+  }
+  Status apply(std::span<const Mutation> mutations) override {
+    ASSAY_TRY(check(mutations));
+    return client_->apply(mutations);
+  }
   Status rollback(std::span<const Mutation> mutations) override {
+    ASSAY_TRY(check(mutations));
     return client_->rollback(mutations);
   }
   Result<std::uint64_t> scan(const ScanRange& range, ScanSink& sink) override {
@@ -57,15 +67,26 @@ class ServedSession final : public Session {
   }
 
  private:
+  [[nodiscard]] Status check(std::string_view key, std::string_view value) const {
+    if (limits_.accepts(key, value)) return {};
+    return fail(limits_.refusal(key, value));
+  }
+  [[nodiscard]] Status check(std::span<const Mutation> mutations) const {
+    for (const Mutation& one : mutations) ASSAY_TRY(check(one.key, one.value));
+    return {};
+  }
+
   const std::unique_ptr<Client> client_;
   std::atomic<int>& open_;
+  const EntryLimits& limits_;
 };
 
 class ServedStore final : public Store {
  public:
-  ServedStore(std::string directory, std::string socket, Settings own,
+  ServedStore(std::string directory, EntryLimits limits, std::string socket, Settings own,
               std::unique_ptr<Daemon> daemon, std::unique_ptr<Client> control)
       : Store(std::move(directory)),
+        limits_(std::move(limits)),
         socket_(std::move(socket)),
         own_(std::move(own)),
         daemon_(std::move(daemon)),
@@ -75,7 +96,7 @@ class ServedStore final : public Store {
     Result<std::unique_ptr<Client>> client = Client::connect(socket_);
     if (!client) return std::unexpected(client.error());
     ASSAY_TRY((*client)->ask(Op::session));  // the store's refusal belongs here
-    return std::make_unique<ServedSession>(std::move(*client), sessions_);
+    return std::make_unique<ServedSession>(std::move(*client), sessions_, limits_);
   }
   Status sync() override { return tell(Op::sync); }
   Status checkpoint() override { return tell(Op::checkpoint); }
@@ -91,6 +112,7 @@ class ServedStore final : public Store {
     return {};
   }
 
+  const EntryLimits limits_;
   const std::string socket_;
   const Settings own_;
   std::atomic<int> sessions_{0};
@@ -227,9 +249,9 @@ Result<std::unique_ptr<Store>> ServedDriver::open(const OpenOptions& options) co
   if (!daemon) return std::unexpected(daemon.error());
   Result<std::unique_ptr<Client>> control = Client::connect(socket);
   if (!control) return std::unexpected(control.error());
-  return std::make_unique<ServedStore>(options.directory, socket,
-                                       Settings{{kOf, of_}, {kCommand, command}},
-                                       std::move(*daemon), std::move(*control));
+  return std::make_unique<ServedStore>(
+      options.directory, EntryLimits(name(), capabilities(), options.key_kind), socket,
+      Settings{{kOf, of_}, {kCommand, command}}, std::move(*daemon), std::move(*control));
 }
 
 }  // namespace

@@ -89,6 +89,33 @@ TEST_P(KilledServer, HasWhatItAcknowledged) {
 
 INSTANTIATE_TEST_SUITE_P(Stores, KilledServer, ::testing::Values("lode", "sqlite"));
 
+// SQLite takes any key; what is declared of a served one is less, so that a frame always holds it.
+TEST(ServedStore, RefusesKeysBeyondWhatItDeclares) {
+  const TemporaryDirectory directory;
+  OpenOptions options;
+  options.directory = directory.path();
+  options.durability = DurabilityClass::process;
+  options.settings["command"] = ASSAY_COMMAND;
+  const Driver* const driver = find_driver("served-sqlite").value();
+  const std::string longest(driver->capabilities().max_key_bytes, 'k');
+  const std::string longer = longest + "k";
+  const Mutation batch[] = {{.key = "short"}, {.key = longer}};
+  auto store = driver->open(options);
+  ASSERT_TRUE(store) << store.error().message();
+  {
+    auto session = (*store)->session();
+    ASSERT_TRUE(session);
+    EXPECT_TRUE((*session)->put(longest, "value"));
+    EXPECT_FALSE((*session)->put(longer, "value"));
+    EXPECT_FALSE((*session)->erase(longer));
+    EXPECT_FALSE((*session)->apply(batch));
+    EXPECT_FALSE((*session)->rollback(batch));
+    Counter every;
+    EXPECT_EQ((*session)->scan({}, every).value(), 1U);
+  }
+  EXPECT_TRUE((*store)->close());
+}
+
 /// What a process does with itself when its test says so.
 void end_by(int way) {
   if (way == SIGKILL || way == SIGABRT) ::kill(::getpid(), way);
