@@ -21,7 +21,7 @@ ALLOWED = {
     "engine": [],
     "adapters": ["engine/lode.h"],
     "adapters/conformance": ["adapters/"],
-    "workloads": ["adapters/store.h", *COMMON],
+    "workloads": ["adapters/store.h", "adapters/table_store.h", *COMMON],
     "plots": COMMON,
     "harness": ["adapters/store.h", "adapters/table_store.h", *COMMON, "adapters/registry.h",
                 "adapters/conformance/", "adapters/served/", "workloads/", "plots/", "harness/"],

@@ -56,7 +56,21 @@ inline constexpr Spelling<PhaseKind> kPhaseKinds[] = {
     {"load", PhaseKind::load},       {"run", PhaseKind::run},
     {"restart", PhaseKind::restart}, {"rebuild", PhaseKind::rebuild},
     {"sync", PhaseKind::sync},       {"checkpoint", PhaseKind::checkpoint},
-    {"settle", PhaseKind::settle},
+    {"settle", PhaseKind::settle},   {"load-tables", PhaseKind::load_tables},
+    {"table", PhaseKind::table},
+};
+inline constexpr Spelling<TableOperation> kTableOperations[] = {
+    {"full-scan", TableOperation::full_scan},
+    {"read-columns", TableOperation::read_columns},
+    {"checksum", TableOperation::checksum},
+    {"group-having", TableOperation::group_having},
+    {"dictionary", TableOperation::dictionary},
+    {"point-lookup", TableOperation::point_lookup},
+    {"range-lookup", TableOperation::range_lookup},
+    {"join", TableOperation::join},
+    {"update-rollback", TableOperation::update_rollback},
+    {"delete-rollback", TableOperation::delete_rollback},
+    {"create-index", TableOperation::create_index},
 };
 
 /// The spelling of `value`.

@@ -141,10 +141,25 @@ StreamPrefix expected_prefix(const Workload& workload, std::uint64_t seed, std::
   return digest.prefix();
 }
 
+namespace {
+
+/// Rows and queries are functions of these numbers (harness/trade).
+void add_tables(const Workload& workload, std::size_t at, Digest& digest) {
+  const Phase& phase = workload.phases[at];
+  const bool loads = phase.kind == PhaseKind::load_tables;
+  digest.add(workload.keys.count);
+  digest.add(loads ? phase.data_seed : static_cast<std::uint64_t>(phase.operation));
+  digest.add(loads ? phase.load_batch : phase.rows);
+  digest.add(loads ? 0 : phase.operations + phase.warm_up.operations);
+}
+
+}  // namespace
+
 std::string stream_digest(const Workload& workload, std::uint64_t seed) {
   Digest digest;
   digest.add(kStreamVersion);  // the digest is over numbers, not over the bytes of values
   for (std::size_t phase = 0; phase < workload.phases.size(); ++phase) {
+    if (uses_tables(workload.phases[phase].kind)) add_tables(workload, phase, digest);
     const std::uint32_t threads = thread_count(workload.phases[phase]);
     digest.add(threads);
     for (std::uint32_t thread = 0; thread < threads; ++thread) {

@@ -50,6 +50,15 @@ std::string_view to_string(RestartHow how) {
   return spelling_of(kRestartHows, how);
 }
 
+std::string_view to_string(TableOperation operation) {
+  return spelling_of(kTableOperations, operation);
+}
+
+bool uses_tables(const Workload& workload) {
+  return std::ranges::any_of(workload.phases,
+                             [](const Phase& phase) { return uses_tables(phase.kind); });
+}
+
 std::vector<std::string> shipped_workloads() {
   std::vector<std::string> names;
   for (const fs::path& folder : search_path()) {

@@ -15,6 +15,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "adapters/store.h"
+#include "adapters/table_store.h"
 
 namespace assay {
 
@@ -124,13 +125,15 @@ inline constexpr std::uint32_t kTimedBatchAuto = 0;
 inline constexpr std::uint32_t kTimedBatchMax = 256;
 
 enum class PhaseKind : std::uint8_t {
-  load,        ///< puts keys.count keys
-  run,         ///< roles at work; the timed part
-  restart,     ///< close or kill, fresh process, open (open is timed: recovery)
-  rebuild,     ///< close, fresh process, index removed, made again (this is timed), open
-  sync,        ///< Store::sync
-  checkpoint,  ///< Store::checkpoint
-  settle,      ///< Store::settle
+  load,         ///< puts keys.count keys
+  run,          ///< roles at work; the timed part
+  restart,      ///< close or kill, fresh process, open (open is timed: recovery)
+  rebuild,      ///< close, fresh process, index removed, made again (this is timed), open
+  sync,         ///< Store::sync
+  checkpoint,   ///< Store::checkpoint
+  settle,       ///< Store::settle
+  load_tables,  ///< makes and loads the tables of the trade data set, keys.count trades
+  table,        ///< one operation of table_store.h over them, several times
 };
 
 struct Phase {
@@ -156,6 +159,11 @@ struct Phase {
   /// run: operations that one latency sample covers; its figure is their mean. kTimedBatchAuto:
   /// decided before the first trial. The operations themselves do not depend on it.
   std::uint32_t timed_batch = 1;
+  // load_tables (with load_batch: rows a commit)
+  std::uint64_t data_seed = 1;  ///< of the data set: the same in every trial
+  // table (with operations: timed runs; warm_up: excluded ones; cache)
+  TableOperation operation = TableOperation::full_scan;
+  std::uint64_t rows = 0;  ///< that it touches; 0 = as many as are declared for it
   // restart
   RestartHow how = RestartHow::close;
   /// run: a file of operations captured elsewhere (trace_file.h) instead of a mix, an absolute
@@ -181,6 +189,13 @@ struct Workload {
   bool operator==(const Workload&) const = default;
 };
 
+/// The phase does something to the tables of the trade data set.
+[[nodiscard]] constexpr bool uses_tables(PhaseKind kind) {
+  return kind == PhaseKind::load_tables || kind == PhaseKind::table;
+}
+/// The workload is about tables: it has no keys and values of its own.
+[[nodiscard]] bool uses_tables(const Workload& workload);
+
 /// The process ends with the phase, and the next one opens the store again.
 [[nodiscard]] constexpr bool ends_process(PhaseKind kind) {
   return kind == PhaseKind::restart || kind == PhaseKind::rebuild;
@@ -191,6 +206,8 @@ struct Workload {
 [[nodiscard]] std::string_view to_string(WarmUpPolicy policy);
 [[nodiscard]] std::string_view to_string(CachePolicy policy);
 [[nodiscard]] std::string_view to_string(RestartHow how);
+/// "full-scan", "read-columns", ...
+[[nodiscard]] std::string_view to_string(TableOperation operation);
 
 /// Replaces single keys of a declaration, as `--set keys.count=1000` does: dotted path -> TOML
 /// text.

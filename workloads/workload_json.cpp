@@ -91,6 +91,13 @@ nlohmann::json trace_json(const Phase& phase, nlohmann::json json) {
   return json;
 }
 
+void add_cache(const Phase& phase, nlohmann::json& json) {
+  json["cache"] = spelling_of(kCachePolicies, phase.cache);
+  if (phase.cache != CachePolicy::cold && phase.cache != CachePolicy::cold_files) return;
+  json["max_resident"] = phase.max_resident;
+  json["max_resident_bytes"] = phase.max_resident_bytes;
+}
+
 nlohmann::json phase_json(const Phase& phase) {
   nlohmann::json json{
       {"kind", spelling_of(kPhaseKinds, phase.kind)}, {"name", phase.name}, {"timed", phase.timed}};
@@ -100,17 +107,24 @@ nlohmann::json phase_json(const Phase& phase) {
     json["load_threads"] = phase.load_threads;
   }
   if (phase.kind == PhaseKind::restart) json["how"] = spelling_of(kRestartHows, phase.how);
+  if (phase.kind == PhaseKind::load_tables) {
+    json["load_batch"] = phase.load_batch;
+    json["data_seed"] = phase.data_seed;
+  }
+  if (phase.kind == PhaseKind::table) {
+    json["operation"] = spelling_of(kTableOperations, phase.operation);
+    json["rows"] = phase.rows;
+    json["operations"] = phase.operations;
+    json["warm_up"] = warm_up_json(phase.warm_up);
+    add_cache(phase, json);
+  }
   if (phase.kind != PhaseKind::run) return json;
   if (phase.timed_batch == kTimedBatchAuto) {
     json["timed_batch"] = "auto";
   } else {
     json["timed_batch"] = phase.timed_batch;
   }
-  json["cache"] = spelling_of(kCachePolicies, phase.cache);
-  if (phase.cache == CachePolicy::cold || phase.cache == CachePolicy::cold_files) {
-    json["max_resident"] = phase.max_resident;
-    json["max_resident_bytes"] = phase.max_resident_bytes;
-  }
+  add_cache(phase, json);
   if (!phase.trace.empty()) return trace_json(phase, std::move(json));
   if (phase.operations > 0) json["operations"] = phase.operations;
   if (phase.duration_ms > 0) json["duration_ms"] = phase.duration_ms;

@@ -30,6 +30,8 @@ constexpr std::uint64_t kMaxEntryBytes = std::uint64_t{256} << 20;
 constexpr std::uint64_t kMaxBatchBytes = std::uint64_t{1} << 30;
 constexpr std::uint64_t kLoadBatchBytes = std::uint64_t{16} << 20;  ///< where none is declared
 constexpr std::uint64_t kMaxDay_ms = 86'400'000;
+constexpr std::uint64_t kMaxTableRuns = 10'000;
+constexpr std::uint32_t kTableKeyBytes = 19;  ///< of the layout's longest key, an index entry's
 
 /// Refuses `key` where it has no meaning, instead of ignoring it.
 void only_for(TomlTable& table, std::string_view key, bool meaningful, std::string_view where) {
@@ -411,6 +413,24 @@ void read_load(TomlTable& table, const Workload& workload, Phase& phase) {
   check_batch(table, "load_batch", phase.load_batch, bytes_each);
 }
 
+/// One operation over the tables: a run is counted whole, so the warm-up is of runs, too.
+void read_table(TomlTable& table, const KeySpec& keys, Phase& phase) {
+  if (!table.has("operation")) table.reject({}, "'operation' of the table phase is missing");
+  phase.operation = table.choice("operation", TableOperation::full_scan, kTableOperations);
+  phase.rows = table.integer("rows", 0, 0, keys.count);
+  phase.operations = table.integer("operations", 1, 1, kMaxTableRuns);
+  phase.warm_up = read_warm_up(table.table("warm_up"));
+  if (phase.warm_up.policy == WarmUpPolicy::steady || phase.warm_up.ms != 0) {
+    table.reject("warm_up", "the warm-up of a table phase is a number of runs",
+                 "say warm_up = { policy = \"fixed\", operations = 1 }");
+  }
+  read_cache(table, phase);
+  const bool makes_index = phase.operation == TableOperation::create_index;
+  if (makes_index && (phase.operations != 1 || phase.warm_up.operations != 0)) {
+    table.reject("operations", "an index is made once: no second run finds it missing");
+  }
+}
+
 Phase read_phase(TomlTable& table, const Workload& workload, const std::string& folder) {
   Phase phase;
   if (!table.has("kind")) table.reject({}, "'kind' of the phase is missing");
@@ -419,12 +439,17 @@ Phase read_phase(TomlTable& table, const Workload& workload, const std::string& 
   check_name(table, phase.name);
   const bool load = phase.kind == PhaseKind::load;
   const bool run = phase.kind == PhaseKind::run;
-  phase.timed = table.boolean("timed", run || ends_process(phase.kind));
-  for (const auto* key : {"load_order", "load_batch", "load_threads"}) {
-    only_for(table, key, load, "load phases");
+  const bool asks_table = phase.kind == PhaseKind::table;
+  const bool loads_tables = phase.kind == PhaseKind::load_tables;
+  phase.timed = table.boolean("timed", run || ends_process(phase.kind) || uses_tables(phase.kind));
+  for (const auto* key : {"load_order", "load_threads"}) only_for(table, key, load, "load phases");
+  only_for(table, "load_batch", load || loads_tables, "load phases");
+  only_for(table, "data_seed", loads_tables, "load-tables phases");
+  for (const auto* key : {"operation", "rows"}) only_for(table, key, asks_table, "table phases");
+  for (const auto* key : {"operations", "warm_up", "cache", "max_resident", "max_resident_bytes"}) {
+    only_for(table, key, run || asks_table, "run phases");
   }
-  for (const auto* key : {"operations", "duration_ms", "warm_up", "cache", "max_resident",
-                          "max_resident_bytes", "roles", "trace", "timed_batch"}) {
+  for (const auto* key : {"duration_ms", "roles", "trace", "timed_batch"}) {
     only_for(table, key, run, "run phases");
   }
   only_for(table, "how", phase.kind == PhaseKind::restart, "restart phases");
@@ -432,6 +457,11 @@ Phase read_phase(TomlTable& table, const Workload& workload, const std::string& 
     phase.how = table.choice("how", RestartHow::close, kRestartHows);
   }
   if (load) read_load(table, workload, phase);
+  if (asks_table) read_table(table, workload.keys, phase);
+  if (loads_tables) {
+    phase.load_batch = table.integer32("load_batch", 10'000, 1, kMaxBatch);
+    phase.data_seed = table.integer("data_seed", 1);
+  }
   if (run && table.has("trace")) {
     read_trace(table, workload.keys, folder, phase);
     read_cache(table, phase);
@@ -443,6 +473,29 @@ Phase read_phase(TomlTable& table, const Workload& workload, const std::string& 
   }
   if (run) read_timed_batch(table, phase);
   return phase;
+}
+
+/// Tables have rows of their own: keys.count is the number of trades, and what else puts keys into
+/// the store would make contents that no model knows.
+void check_tables(TomlTable root, const std::vector<TomlTable>& phases, const Workload& workload) {
+  if (!uses_tables(workload)) return;
+  bool loaded = false;
+  for (std::size_t at = 0; at < phases.size(); ++at) {
+    TomlTable table = phases[at];
+    const PhaseKind kind = workload.phases[at].kind;
+    const bool loads = kind == PhaseKind::load_tables;
+    if (kind == PhaseKind::load || kind == PhaseKind::run) {
+      table.reject("kind", "a workload of tables has no phases of kind \"load\" or \"run\"");
+    } else if (loads == loaded && uses_tables(kind)) {
+      table.reject("kind", loads ? "the tables are loaded twice"
+                                 : "the tables are asked before a phase of kind \"load-tables\"");
+    }
+    loaded = loaded || loads;
+  }
+  if (workload.keys.kind != KeyKind::bytes || workload.keys.bytes < kTableKeyBytes) {
+    root.table("keys").reject("kind", "the keys of tables are up to 19 bytes",
+                              "say kind = \"bytes\" and bytes = 19");
+  }
 }
 
 void read_phases(TomlTable& root, const std::string& folder, Workload& workload) {
@@ -457,6 +510,7 @@ void read_phases(TomlTable& root, const std::string& folder, Workload& workload)
                    fmt::format("two phases are called '{}'", phase.name), "give each its own name");
     }
   }
+  check_tables(root, phases, workload);
   if (phases.empty()) {
     root.reject("phases", "the workload has no phases",
                 "write [[phases]] kind = \"load\" and [[phases]] kind = \"run\"");

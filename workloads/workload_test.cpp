@@ -354,6 +354,43 @@ TEST(Workload, a_rebuild_is_timed_can_be_measured_and_takes_no_way_to_end) {
             "w.toml:8: 'how' has no effect here: it belongs to restart phases");
 }
 
+TEST(Workload, of_tables_loads_them_once_asks_them_later_and_holds_nothing_else) {
+  const auto parsed = [](const std::string& phases, const std::string& keys = "") {
+    return parse_workload(
+        "name = \"t\"\n[keys]\ncount = 1000\n" +
+            (keys.empty() ? std::string("kind = \"bytes\"\nbytes = 19\n") : keys) + phases,
+        "t.toml");
+  };
+  const std::string load = "[[phases]]\nkind = \"load-tables\"\ndata_seed = 3\n";
+  const std::string join =
+      "[[phases]]\nkind = \"table\"\noperation = \"join\"\nrows = 10\noperations = 5\n"
+      "warm_up = { policy = \"fixed\", operations = 1 }\ncache = \"cold-files\"\n";
+  const auto good = parsed(load + join.substr(0, join.find("warm_up")));
+  ASSERT_TRUE(good) << good.error().message();
+  EXPECT_EQ(good->measured_phase, "table");
+  EXPECT_EQ(good->phases[1].operation, TableOperation::join);
+  EXPECT_EQ(*workload_from_json(to_json(*good)), *good);
+  const auto refused = [&](const std::string& phases, const std::string& keys = "") {
+    const auto bad = parsed(phases, keys);
+    return bad ? std::string("accepted") : bad.error().message();
+  };
+  EXPECT_NE(refused(load + join).find("a warm-up would warm the cache"), std::string::npos);
+  EXPECT_NE(refused(join.substr(0, join.find("warm_up"))).find("asked before a phase"),
+            std::string::npos);
+  EXPECT_NE(refused(load + "[[phases]]\nkind = \"load-tables\"\nname = \"b\"\n").find("twice"),
+            std::string::npos);
+  EXPECT_NE(refused(load + "[[phases]]\nkind = \"load\"\n").find("no phases of kind"),
+            std::string::npos);
+  EXPECT_NE(refused(load, "kind = \"u64\"\n").find("up to 19 bytes"), std::string::npos);
+  EXPECT_NE(refused(load + "[[phases]]\nkind = \"table\"\noperation = \"ful-scan\"\n")
+                .find("did you mean 'full-scan'?"),
+            std::string::npos);
+  EXPECT_NE(refused(load + "[[phases]]\nkind = \"table\"\noperation = \"create-index\"\n"
+                           "operations = 2\n")
+                .find("an index is made once"),
+            std::string::npos);
+}
+
 TEST(Workload, a_canonical_form_with_an_unknown_key_is_refused) {
   nlohmann::json json = to_json(*parse_workload(kGood, "w.toml"));
   json["keys"]["cuont"] = 3;

@@ -176,6 +176,10 @@ void add_resources(const Plan& plan, const ArmSample& sample, json& row) {
   row["operations_per_sample"] = median_figure(
       sample, [&](const json& raw) { return number_at(phase(raw), "operations_per_sample"); },
       why_unknown(first_phase, "operations_per_sample"));
+  const json& table = member(first_phase, "table");
+  for (const char* key : {"rows_touched", "access_path_digest", "checksum"}) {
+    if (!member(table, key).is_null()) row[key] = member(table, key);
+  }
   row["drain_ns"] = median_figure(
       sample, [](const json& raw) { return number_at(raw, "drain_ns"); },
       why_unknown(first, "drain_ns"));

@@ -55,18 +55,24 @@ Result<json> acceptance_of(const std::vector<LedgerRecord>& records, const std::
             .at(ledger_path));
   }
   json values = json::object();
+  json table_work = json::object();
   for (const json& row : verdict->body.value("rows", json::array())) {
     values[text(row, "arm")] = row.value("values", json::array());
+    if (std::string work = table_work_of(row); !work.empty()) {
+      table_work[text(row, "arm")] = std::move(work);
+    }
   }
   const LedgerRecord* plan = plan_of(records, text(verdict->body, "result"));
-  return json{{"result", text(verdict->body, "result")},
-              {"verdict", verdict->hash},
-              {"metric", verdict->body.value("metric", "")},
-              {"unit", verdict->body.value("unit", "")},
-              {"fingerprint",
-               plan == nullptr ? "" : fingerprint_of(plan->body.value("provenance", json()))},
-              {"values", std::move(values)},
-              {"note", note}};
+  json accepted{{"result", text(verdict->body, "result")},
+                {"verdict", verdict->hash},
+                {"metric", verdict->body.value("metric", "")},
+                {"unit", verdict->body.value("unit", "")},
+                {"fingerprint",
+                 plan == nullptr ? "" : fingerprint_of(plan->body.value("provenance", json()))},
+                {"values", std::move(values)},
+                {"note", note}};
+  if (!table_work.empty()) accepted["table_work"] = std::move(table_work);
+  return accepted;
 }
 
 const LedgerRecord* newest_acceptance(const std::vector<LedgerRecord>& records,
@@ -85,6 +91,10 @@ Baseline baseline_of(const LedgerRecord& acceptance) {
   Baseline baseline;
   baseline.result = text(acceptance.body, "result");
   baseline.record = acceptance.hash;
+  const json work = acceptance.body.value("table_work", json::object());
+  for (const auto& [arm, digest] : work.items()) {
+    if (digest.is_string()) baseline.table_work[arm] = digest.get<std::string>();
+  }
   const json by_arm = acceptance.body.value("values", json::object());
   for (const auto& [arm, values] : by_arm.items()) {
     for (const json& value : values) {

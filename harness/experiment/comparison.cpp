@@ -190,6 +190,22 @@ stats::TestResult log_test(const Plan& plan, const std::vector<double>& a,
   return LogComparison(plan, a, b, is_paired(plan.design)).test();
 }
 
+std::string table_work_of(const json& row) {
+  for (const char* key : {"access_path_digest", "checksum"}) {
+    const auto found = row.find(key);
+    if (found != row.end() && found->is_string()) return found->get<std::string>();
+  }
+  return {};
+}
+
+std::string other_table_work(const Baseline& baseline, const std::string& arm,
+                             const std::string& now) {
+  const auto then = baseline.table_work.find(arm);
+  if (then == baseline.table_work.end() || then->second == now) return {};
+  return fmt::format("{} did other work than in {}: access path or checksum {:.12} -> {:.12}", arm,
+                     baseline.result, then->second, now.empty() ? "(none)" : now);
+}
+
 json compare_values(const Plan& plan, const Hypothesis& hypothesis, const std::vector<double>& a,
                     const std::vector<double>& b) {
   const bool regression = hypothesis.kind == HypothesisKind::regression;

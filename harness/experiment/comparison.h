@@ -45,7 +45,15 @@ struct Baseline {
   std::string result;
   std::string record;                                 ///< hash of the accept record
   std::map<std::string, std::vector<double>> values;  ///< by arm
+  /// By arm that works on tables: the digest of its access path, or the checksum that it loaded.
+  std::map<std::string, std::string> table_work = {};
 };
+
+/// What a row says of its work on tables (Baseline::table_work); empty where it has none.
+[[nodiscard]] std::string table_work_of(const nlohmann::json& row);
+/// Why values of other table work than the baseline's are not held against them; else empty.
+[[nodiscard]] std::string other_table_work(const Baseline& baseline, const std::string& arm,
+                                           const std::string& now);
 
 /// A comparison of the verdict before the family is adjusted: no "p_adjusted", "verdict", "claim",
 /// "sentence" yet. "p_refuted" is that of the opposite of the claim.

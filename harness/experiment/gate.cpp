@@ -62,6 +62,14 @@ std::vector<Hypothesis> claims_of(const Plan& plan, const GateRequest& request) 
   return claims;
 }
 
+/// Why the arm's values are not of the work that the baseline's are of; empty where they are.
+std::string other_work_of(const std::string& arm, const json& verdict, const Baseline& baseline) {
+  for (const json& row : verdict.value("rows", json::array())) {
+    if (row.value("arm", "") == arm) return other_table_work(baseline, arm, table_work_of(row));
+  }
+  return {};
+}
+
 json compare(const Plan& plan, const Hypothesis& claim, const json& verdict,
              const Baseline& baseline) {
   std::vector<double> now = values_of(verdict, claim.a);
@@ -104,7 +112,13 @@ Result<GateVerdict> judge_gate(const Plan& plan, const json& verdict, const Base
   gate.comparisons = json::array();
   std::vector<double> p;
   std::vector<double> refuted;
+  bool other_work = false;
   for (const Hypothesis& claim : claims_of(plan, request)) {
+    if (std::string why = other_work_of(claim.a, verdict, baseline); !why.empty()) {
+      gate.comparisons.push_back(void_comparison(claim, why));
+      other_work = true;
+      continue;
+    }
     json one = compare(plan, claim, verdict, baseline);
     // A new arm has no past, and must not make the others' claims harder.
     if (one["p"].is_number()) {
@@ -113,7 +127,9 @@ Result<GateVerdict> judge_gate(const Plan& plan, const json& verdict, const Base
     }
     gate.comparisons.push_back(std::move(one));
   }
-  if (p.empty()) {
+  if (other_work) {
+    gate.end = GateEnd::regression;
+  } else if (p.empty()) {
     return fail(
         Error(ErrorKind::bad_input,
               fmt::format("no arm has values in both the newer result and {}", baseline.result))
@@ -131,7 +147,7 @@ Result<GateVerdict> judge_gate(const Plan& plan, const json& verdict, const Base
     all_shown = all_shown && one["claim"] == "shown";
     any_refuted = any_refuted || one["claim"] == "refuted";
   }
-  if (any_refuted) {
+  if (any_refuted || other_work) {
     gate.end = GateEnd::regression;
   } else {
     gate.end = all_shown ? GateEnd::within : GateEnd::undecided;

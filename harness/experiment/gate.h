@@ -28,10 +28,11 @@ struct GateVerdict {
 };
 
 /// `verdict`: body of the newer verdict record, `baseline`: the accepted values. Arms that are
-/// references, twins or controls are left out; a new arm without a baseline is `void` and decides
-/// nothing. `end` is regression where any arm was shown to be outside its corridor, within where
-/// each was shown to be inside, else undecided. Errors: bad_input where no arm can be compared or
-/// metrics differ.
+/// references, twins or controls are left out; an arm whose work on tables was other work (its
+/// access path, or the checksum of what it loaded) is a regression whatever its times are; a new
+/// arm without a baseline is `void` and decides nothing. `end` is regression where any arm was
+/// shown to be outside its corridor, within where each was shown to be inside, else undecided.
+/// Errors: bad_input where no arm can be compared or metrics differ.
 [[nodiscard]] Result<GateVerdict> judge_gate(const Plan& plan, const nlohmann::json& verdict,
                                              const Baseline& baseline, const GateRequest& request);
 

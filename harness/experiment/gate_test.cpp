@@ -63,6 +63,20 @@ TEST_F(Gate, takes_the_drift_of_the_machine_out_by_a_reference) {
   EXPECT_NE(refused.error().message().find("raw-file"), std::string::npos);
 }
 
+TEST_F(Gate, is_shut_by_another_access_path_whatever_the_times_are) {
+  Baseline old = baseline({{"alpha", around(1000)}, {"beta", around(2000)}});
+  old.table_work = {{"alpha", "path"}};
+  json today = verdict({{"alpha", around(5000)}, {"beta", around(2000)}});
+  today["rows"][0]["access_path_digest"] = "path";
+  EXPECT_EQ(judge_gate(plan(), today, old, {})->end, GateEnd::within);
+  today["rows"][0]["access_path_digest"] = "another path";
+  const auto shut = judge_gate(plan(), today, old, {});
+  ASSERT_TRUE(shut);
+  EXPECT_EQ(shut->end, GateEnd::regression);
+  EXPECT_EQ(shut->comparisons[0]["verdict"], "void");
+  EXPECT_EQ(shut->comparisons[1]["claim"], "shown");
+}
+
 TEST_F(Gate, lets_a_new_arm_decide_nothing_and_refuses_a_baseline_of_something_else) {
   const json today = verdict({{"alpha", around(1000)}, {"beta", around(2000)}});
   const auto one = judge_gate(plan(), today, baseline({{"alpha", around(1000)}}), {});

@@ -71,13 +71,21 @@ std::vector<std::vector<Turn>> rounds_of(const Plan& cell, std::size_t number, s
 }  // namespace
 
 std::vector<Turn> order_of_plan(const Plan& plan) {
+  std::vector<std::size_t> with_trials;
+  for (std::size_t arm = 0; arm < plan.arms.size(); ++arm) {
+    if (plan.arms[arm].trials_of.empty()) with_trials.push_back(arm);
+  }
   if (plan.cells.empty() || plan.design == Design::random) {
-    return order_of_trials(plan.design, plan.arms.size(), plan.rounds(), plan.seed);
+    auto turns = order_of_trials(plan.design, with_trials.size(), plan.rounds(), plan.seed);
+    for (Turn& turn : turns) turn.arm = with_trials[turn.arm];
+    return turns;
   }
   std::vector<std::vector<std::vector<Turn>>> cells;
   std::size_t first = 0;
   for (const Cell& cell : plan.cells) {
-    cells.push_back(rounds_of(cell.plan, cells.size(), first));
+    if (cell.plan.arms.front().trials_of.empty()) {
+      cells.push_back(rounds_of(cell.plan, cells.size(), first));
+    }
     first += cell.plan.arms.size();
   }
   SeedSequence random(~plan.seed);

@@ -86,6 +86,12 @@ void Plan::set_trials(std::uint64_t number) {
   for (Cell& cell : cells) cell.plan.trials = number;
 }
 
+std::uint64_t Plan::trials_in_all() const {
+  const auto run =
+      std::count_if(arms.begin(), arms.end(), [](const Arm& arm) { return arm.trials_of.empty(); });
+  return static_cast<std::uint64_t>(run) * rounds();
+}
+
 std::string name_without_cell(const Arm& arm) {
   const std::string tail = "@" + arm.cell;
   const bool has = !arm.cell.empty() && arm.name.ends_with(tail);

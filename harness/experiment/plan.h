@@ -150,6 +150,8 @@ struct Plan {
   void set_trials(std::uint64_t number);
   /// Trials an arm that are run: those that count, and before them those that warm up.
   [[nodiscard]] std::uint64_t rounds() const { return trials + aggregation.warm_up_trials; }
+  /// Trials in all; arms that share another one's have none.
+  [[nodiscard]] std::uint64_t trials_in_all() const;
 };
 
 /// One point of a sweep: a plan of its own, whose arms carry the cell's name behind their own.
@@ -158,6 +160,10 @@ struct Cell {
   std::vector<std::string> values;  ///< one an axis
   Plan plan;                        ///< without cells
 };
+
+/// The axis of a sweep over the phases of one workload: its cells share their trials, each of which
+/// has a figure of every phase.
+inline constexpr std::string_view kMeasuredPhaseAxis = "workload.measured_phase";
 
 /// ARM of "ARM@CELL"; the whole name where there is no cell.
 [[nodiscard]] std::string name_without_cell(const Arm& arm);

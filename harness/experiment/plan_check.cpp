@@ -144,6 +144,7 @@ std::optional<Error> impossible_metric(const Workload& workload, const Metric& m
     if (is_sampled(*phase, kind)) done.emplace_back(to_string(kind));
   }
   if (has_mixed_samples(*phase)) done.emplace_back("mixed");
+  if (uses_tables(phase->kind)) done.emplace_back("table");
   if (std::find(done.begin(), done.end(), metric.operation_class) != done.end()) {
     return std::nullopt;
   }

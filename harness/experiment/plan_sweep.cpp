@@ -88,6 +88,10 @@ std::optional<Error> wrong_axis(const SweepAxis& axis, const Declaration& declar
       return refused(fmt::format("'sweep.{}' changes nothing that is done", axis.key),
                      "sweep a key that the operations depend on");
     }
+    if (axis.key == kMeasuredPhaseAxis && declaration.plan.design == Design::windows) {
+      return refused("windows are of one phase, so no sweep over the measured one can share them",
+                     "use design = \"random\" or \"blocks\"");
+    }
     for (const auto& [name, value] : declaration.overrides) {
       if (name == path) {
         return refused(fmt::format("'sweep.{}' is also fixed in workload_overrides", axis.key),
@@ -164,6 +168,24 @@ void carry_name(Cell& cell) {
   rename(cell.plan.control.delayed);
 }
 
+bool differ_in_phase_alone(const std::vector<SweepAxis>& axes, const Cell& a, const Cell& b) {
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    if (axes[i].key != kMeasuredPhaseAxis && a.values[i] != b.values[i]) return false;
+  }
+  return true;
+}
+
+/// The arms of a cell that differs from an earlier one in the measured phase alone take its trials.
+void share_trials(const std::vector<SweepAxis>& axes, std::vector<Cell>& cells) {
+  for (Cell& cell : cells) {
+    const Cell& first = *std::ranges::find_if(
+        cells, [&](const Cell& earlier) { return differ_in_phase_alone(axes, earlier, cell); });
+    for (std::size_t i = 0; &first != &cell && i < cell.plan.arms.size(); ++i) {
+      cell.plan.arms[i].trials_of = first.plan.arms[i].name;
+    }
+  }
+}
+
 }  // namespace
 
 std::vector<SweepAxis> read_sweep(TomlTable& root, const Declaration& declaration) {
@@ -236,8 +258,9 @@ Result<Plan> joined(std::vector<SweepAxis> axes, std::vector<Cell> cells) {
   whole.a_a_twin.clear();
   whole.control = {};
   std::set<std::string> told;
+  for (Cell& cell : cells) carry_name(cell);
+  share_trials(axes, cells);
   for (Cell& cell : cells) {
-    carry_name(cell);
     const Plan& plan = cell.plan;
     if (plan.aggregation.phases != whole.aggregation.phases) {
       return fail(Error(ErrorKind::bad_input,

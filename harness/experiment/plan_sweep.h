@@ -4,6 +4,7 @@
 // Every point of the cross product is a cell, and every cell is a plan of its own: the declaration
 // with the cell's values put in, read by the reader that every plan goes through. The plan of the
 // sweep joins them: arms of all cells under ARM@CELL, claims within each cell, one family of all.
+// Cells that differ in workload.measured_phase alone share their trials: each runs all phases once.
 // Axes are ordered by their keys, so that two spellings of one plan are one plan. Stateless.
 #pragma once
 

@@ -22,6 +22,8 @@ nlohmann::json conditions_of_trial(const nlohmann::json& trial_body,
     found["memory"] = memory.contains("unknown") ? "not held to the budget" : "held to the budget";
   }
   for (const json& phase : trial_body.value("phases", json::array())) {
+    const json path = phase.value("table", json::object()).value("access_path_digest", json());
+    if (!path.is_null()) found["access_path"][phase.value("name", "")] = path;
     const json cache = phase.value("cache", json::object());
     if (!cache.is_object() || !cache.contains("policy")) continue;
     json& of_phase = found["cache"][phase.value("name", "")];
@@ -66,6 +68,11 @@ void RunState::disqualify(const TrialEntry& trial) {
   }
 }
 
+const std::string& RunState::recorded_as(const std::string& arm) const {
+  const Arm* planned = plan_->find_arm(arm);
+  return planned == nullptr || planned->trials_of.empty() ? arm : planned->trials_of;
+}
+
 bool RunState::done(const std::string& arm, std::uint64_t round) const {
   return disqualified_.contains(arm) || counted(arm, round) != nullptr;
 }
@@ -102,8 +109,9 @@ const TrialEntry* RunState::counted(const std::string& arm, std::uint64_t round)
     attempt = sound_attempt(round, planned == nullptr ? std::string() : planned->cell);
     if (!attempt) return nullptr;
   }
+  const std::string& recorded = recorded_as(arm);
   for (const TrialEntry& trial : trials_) {
-    if (trial.arm == arm && trial.round == round && trial.status == "ok" &&
+    if (trial.arm == recorded && trial.round == round && trial.status == "ok" &&
         (!attempt || trial.attempt == *attempt)) {
       return &trial;
     }
@@ -128,9 +136,10 @@ std::uint64_t RunState::attempts_of_set(std::uint64_t round, const std::string& 
 }
 
 std::uint64_t RunState::void_count(const std::string& arm) const {
+  const std::string& recorded = recorded_as(arm);
   return static_cast<std::uint64_t>(std::count_if(
       trials_.begin(), trials_.end(),
-      [&](const TrialEntry& trial) { return trial.arm == arm && trial.status == "void"; }));
+      [&](const TrialEntry& trial) { return trial.arm == recorded && trial.status == "void"; }));
 }
 
 std::uint64_t RunState::void_turns() const {

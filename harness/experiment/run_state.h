@@ -33,9 +33,10 @@ struct TrialEntry {
 };
 
 /// What of a trial's record must be the same in every trial of its arm: version, class and settings
-/// of the store, whether the page cache was held to the budget, and the cache policies with what
-/// could not be done of them. Of the settings that were read back only those named in `declared`
-/// (an object) count, where it is one: what else a store tells may change by itself.
+/// of the store, whether the page cache was held to the budget, the access paths of operations over
+/// tables, and the cache policies with what could not be done of them. Of the settings that were
+/// read back only those named in `declared` (an object) count, where it is one: what else a store
+/// tells may change by itself.
 [[nodiscard]] nlohmann::json conditions_of_trial(const nlohmann::json& trial_body,
                                                  const nlohmann::json& declared);
 
@@ -68,6 +69,8 @@ class RunState {
   [[nodiscard]] std::uint64_t next_index() const;
 
  private:
+  /// The arm that the trials of `arm` are recorded under.
+  [[nodiscard]] const std::string& recorded_as(const std::string& arm) const;
   [[nodiscard]] std::optional<std::uint64_t> sound_attempt(std::uint64_t round,
                                                            const std::string& cell) const;
   void disqualify(const TrialEntry& trial);

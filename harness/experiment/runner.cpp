@@ -269,6 +269,7 @@ void Run::leave_nothing() {
 std::uint64_t Run::trials_done() const {
   std::uint64_t done = 0;
   for (const Arm& arm : plan_.arms) {
+    if (!arm.trials_of.empty()) continue;
     for (std::uint64_t round = 0; round < plan_.rounds(); ++round) {
       done += state_->done(arm.name, round) ? 1 : 0;
     }
@@ -322,6 +323,9 @@ Result<bool> Run::record(nlohmann::json raw, const TrialRequest& trial, std::uin
   raw["experiment"] = plan_.name;
   raw["arm"] = trial.arm.name;
   if (!trial.arm.cell.empty()) raw["cell"] = trial.arm.cell;
+  for (const Arm& other : plan_.arms) {
+    if (other.trials_of == trial.arm.name) raw["counts_for"].push_back(other.name);
+  }
   raw["index"] = std::stoull(number.substr(0, number.find('-')));
   raw["round"] = round;
   raw["attempt"] = attempt;
@@ -356,7 +360,7 @@ Status Run::check_conditions(const nlohmann::json& body) {
 /// Records that the run ended early and hands the error on, with how to go on.
 Status Run::stopped(const Error& error) {
   observer_.run_ends();
-  const std::uint64_t planned = plan_.arms.size() * plan_.rounds();
+  const std::uint64_t planned = plan_.trials_in_all();
   const auto hash = ledger_->append("interrupted", {{"result", place_.result},
                                                     {"done", trials_done()},
                                                     {"planned", planned},
@@ -506,7 +510,7 @@ Result<RunOutcome> Run::go() {
     warnings_.push_back(std::move(warning));
   }
   observer_.say(power_sentence(plan_, power_));
-  observer_.run_begins(plan_.name, trials_done(), plan_.arms.size() * plan_.rounds());
+  observer_.run_begins(plan_.name, trials_done(), plan_.trials_in_all());
   if (Status status = void_reasons_.empty() ? run_turns() : Status(); !status) {
     const ErrorKind kind = status.error().kind();
     if (kind == ErrorKind::internal) {  // what was measured may not be judged

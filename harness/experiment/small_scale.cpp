@@ -52,11 +52,14 @@ void shrink(Workload& workload, bool keys_are_swept, const SmallScale& scale, To
     const std::uint64_t entry_bytes =
         std::max<std::uint64_t>(1, expected_data_bytes(workload) / workload.keys.count);
     // Each writing thread needs a key of its own.
-    const std::uint64_t most = std::max<std::uint64_t>(
-        std::min(scale.keys, scale.data_bytes / entry_bytes), most_threads(workload));
+    const std::uint64_t most =
+        std::max<std::uint64_t>(std::min(uses_tables(workload) ? scale.table_rows : scale.keys,
+                                         scale.data_bytes / entry_bytes),
+                                most_threads(workload));
     told.lower(workload.keys.count, most, "keys");
   }
   for (Phase& phase : workload.phases) {
+    told.lower(phase.rows, workload.keys.count, phase.name + ".rows");
     if (phase.kind != PhaseKind::run || !phase.trace.empty()) continue;  // a trace ends by itself
     told.lower(phase.operations, scale.operations, phase.name + ".operations");
     told.lower(phase.duration_ms, scale.duration_ms, phase.name + ".duration_ms");
@@ -77,6 +80,7 @@ std::vector<std::string> kept_values(const SweepAxis& axis, const SmallScale& sc
   } else {
     kept = axis.values;
   }
+  if (axis.key == kMeasuredPhaseAxis) return kept;  // its cells cost nothing
   if (kept.size() > scale.axis_values) kept = {kept.front(), kept.back()};
   return kept;
 }

@@ -21,6 +21,7 @@ struct SmallScale {
   std::uint64_t windows = 6;
   std::uint64_t window_operations = 5;
   std::uint64_t keys = 10'000;
+  std::uint64_t table_rows = 100'000;  ///< keys of a workload of tables: their trades
   std::uint64_t data_bytes = std::uint64_t{16} << 20;  ///< keys and values of a store
   std::uint64_t operations = 2'000;                    ///< a thread and run phase
   std::uint64_t duration_ms = 150;                     ///< of a run phase; also of a warm-up

@@ -6,6 +6,7 @@
 #include "harness/experiment/order.h"
 #include "harness/experiment/plan_record.h"
 #include "harness/ledger/ledger.h"
+#include "harness/ledger/verify.h"
 
 namespace assay {
 namespace {
@@ -170,6 +171,37 @@ TEST_F(Sweep, judges_each_cell_by_itself_and_adjusts_over_all) {
     const std::string arm = record.body.at("arm");
     EXPECT_TRUE(arm.ends_with("@" + record.body.at("cell").get<std::string>())) << arm;
   }
+}
+
+TEST_F(Sweep, over_the_measured_phase_has_a_figure_of_each_from_the_same_trials) {
+  const std::string more =
+      "a_a = false\nreferences = []\ndesign = \"blocks\"\n"
+      "workload_overrides = { phases.0.timed = true }\n";
+  const Plan plan = swept(more, "\n[sweep]\nworkload.measured_phase = [\"load\", \"run\"]\n");
+  ASSERT_EQ(plan.cells.size(), 2U);
+  EXPECT_EQ(plan.find_arm("beta@measured_phase=run")->trials_of, "beta@measured_phase=load");
+  EXPECT_EQ(plan.trials_in_all(), 8U);  // 2 arms, 4 blocks
+  change_ = [](const TrialRequest&, json& raw) -> Status {
+    json load = raw["phases"][0];
+    load["name"] = "load";
+    load["throughput_per_s"] = load["throughput_per_s"].get<double>() * 10.0;
+    raw["phases"].push_back(std::move(load));
+    return {};
+  };
+  const auto outcome = run(plan);
+  ASSERT_TRUE(outcome) << outcome.error().message();
+  EXPECT_EQ(started_.size(), 8U);
+  const json& rows = outcome->verdict["rows"];
+  ASSERT_EQ(rows.size(), 4U);
+  for (const json& row : rows) EXPECT_EQ(row["n"], 4) << row.dump();
+  EXPECT_NEAR(rows[0]["value"].get<double>() / rows[2]["value"].get<double>(), 10.0, 1e-9);
+  EXPECT_EQ(outcome->verdict["comparisons"].size(), 2U);
+  const auto verified = verify_ledger(outcome->ledger_path, RawCheck::all, {});
+  ASSERT_TRUE(verified) << verified.error().message();
+  EXPECT_TRUE(verified->findings.empty()) << verified->findings.front().what;
+  const std::string windows =
+      refused("\n[sweep]\nworkload.measured_phase = [\"run\"]\n", "design = \"windows\"\n");
+  EXPECT_NE(windows.find("p.toml:13: windows are of one phase"), std::string::npos) << windows;
 }
 
 TEST_F(Sweep, has_shares_of_the_references_of_its_own_cell) {

@@ -214,7 +214,12 @@ json compare_with_baseline(const VerdictInput& input, const Samples& samples,
     return void_comparison(hypothesis, fmt::format("the accepted result {} has no values of it",
                                                    input.baseline->result));
   }
-  std::vector<double> now = samples.at(hypothesis.a).values;
+  const ArmSample& sample = samples.at(hypothesis.a);
+  const std::string work = sample.raws.empty() ? "" : table_work_of(row_of(input.plan, sample));
+  if (std::string why = other_table_work(*input.baseline, hypothesis.a, work); !why.empty()) {
+    return void_comparison(hypothesis, why);
+  }
+  std::vector<double> now = sample.values;
   std::vector<double> then = *baseline;
   if (!hypothesis.relative_to.empty()) {
     now = shares(now, &samples.at(hypothesis.relative_to).values);

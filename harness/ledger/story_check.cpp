@@ -100,6 +100,10 @@ void StoryCheck::take_trial(const LedgerRecord& record, Told& told) {
   }
   if (text_at(record.body, "status") == "ok") {
     told.sound_rounds[text_at(record.body, "arm")].insert(count_at(record.body, "round"));
+    for (const json& other : record.body.value("counts_for", json::array())) {
+      if (!other.is_string()) continue;
+      told.sound_rounds[other.get<std::string>()].insert(count_at(record.body, "round"));
+    }
   }
 }
 

@@ -272,6 +272,11 @@ void add_sweep_figures(const ReportModel& model, plots::FigureSet& set) {
   for (std::size_t axis = 0; axis < model.axes.size(); ++axis) {
     if (model.axes[axis].values.size() > 1) add_curves(model, axis, set);
   }
+  // Phases of one trial share its files: there is no space to trade for another phase's speed.
+  const bool of_phases =
+      std::any_of(model.axes.begin(), model.axes.end(),
+                  [](const SweepAxisShown& axis) { return axis.key == "workload.measured_phase"; });
+  if (of_phases) return;
   const std::pair<plots::Tradeoffs, Quantity Row::*> kinds[] = {
       {{"space", "bytes on disk an entry", {}}, &Row::disk_bytes_per_entry},
       {{"write-amplification", "device bytes a logical byte", {}}, &Row::write_amplification}};

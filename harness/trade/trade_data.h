@@ -37,6 +37,7 @@ enum class TradeColumn : std::uint8_t {
 };
 inline constexpr std::size_t kTradeColumns = 12;
 inline constexpr std::uint64_t kTradeBytes = 125;  ///< logical, a row: integers count 8
+inline constexpr std::string_view kIndexedColumn = "order_ref";      ///< that create-index is of
 inline constexpr std::uint64_t kOrderRefs = std::uint64_t{1} << 31;  ///< order_ref lies below
 
 /// A row of any table of the set. Its cells point into it, so it is neither copied nor moved.

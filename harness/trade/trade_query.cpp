@@ -7,43 +7,30 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "workloads/random.h"
+#include "workloads/workload.h"
 
 namespace assay {
 namespace {
 
 /// Rows that an operation touches where none are given; 0: all of the table.
-struct Shape {
-  std::string_view name;
-  TableOperation operation;
-  std::uint64_t rows;
-};
-constexpr Shape kShapes[] = {
-    {"full-scan", TableOperation::full_scan, 0},
-    {"read-columns", TableOperation::read_columns, 0},
-    {"checksum", TableOperation::checksum, 0},
-    {"group-having", TableOperation::group_having, 0},
-    {"dictionary", TableOperation::dictionary, 0},
-    {"point-lookup", TableOperation::point_lookup, 100},
-    {"range-lookup", TableOperation::range_lookup, 100},
-    {"join", TableOperation::join, 10'000},
-    {"update-rollback", TableOperation::update_rollback, 1000},
-    {"delete-rollback", TableOperation::delete_rollback, 1000},
-    {"create-index", TableOperation::create_index, 0},
-};
+std::uint64_t declared_rows(TableOperation operation) {
+  switch (operation) {
+    case TableOperation::point_lookup:
+    case TableOperation::range_lookup:
+      return 100;
+    case TableOperation::join:
+      return 10'000;
+    case TableOperation::update_rollback:
+    case TableOperation::delete_rollback:
+      return 1000;
+    default:
+      return 0;
+  }
+}
 
 constexpr std::uint64_t kKeysPurpose = 0x6b657973;
-
-const Shape& shape_of(TableOperation operation) {
-  return kShapes[static_cast<std::size_t>(operation)];
-}
-static_assert([] {
-  for (std::size_t at = 0; at < std::size(kShapes); ++at)
-    if (kShapes[at].operation != static_cast<TableOperation>(at)) return false;
-  return true;
-}());
 
 /// `count` different keys below `rows`, outside of [first, last], in pseudo-random order. At most
 /// half of the keys lie within, so few draws are rejected.
@@ -182,32 +169,16 @@ std::uint64_t span_of(const TableQuery& query) {
 
 }  // namespace
 
-std::string_view to_string(TableOperation operation) {
-  return shape_of(operation).name;
-}
-
-Result<TableOperation> parse_table_operation(std::string_view name) {
-  std::vector<std::string_view> names;
-  for (const Shape& shape : kShapes) {
-    if (shape.name == name) return shape.operation;
-    names.push_back(shape.name);
-  }
-  const std::string nearest = nearest_name(name, names);
-  return fail(Error(ErrorKind::bad_input, fmt::format("there is no table operation \"{}\"", name))
-                  .hint(nearest.empty() ? fmt::format("one of {}", fmt::join(names, ", "))
-                                        : fmt::format("did you mean '{}'?", nearest)));
-}
-
 Result<TableQuery> trade_query(const TradeData& data, TableOperation operation,
                                std::uint64_t rows) {
-  const Shape& shape = shape_of(operation);
   if (rows > data.rows())
     return fail(ErrorKind::bad_input, fmt::format("{} is to touch {} rows of a table of {}",
-                                                  shape.name, rows, data.rows()));
+                                                  to_string(operation), rows, data.rows()));
   if (operation == TableOperation::create_index && rows != 0 && rows != data.rows())
     return fail(ErrorKind::bad_input, "create-index touches every row of the table");
-  const std::uint64_t declared = shape.rows == 0 ? data.rows() : shape.rows;
-  const std::uint64_t touched = rows != 0 ? rows : std::min(declared, data.rows());
+  const std::uint64_t declared = declared_rows(operation);
+  const std::uint64_t most = declared == 0 ? data.rows() : std::min(declared, data.rows());
+  const std::uint64_t touched = rows != 0 ? rows : most;
   TableQuery query;
   query.operation = operation;
   query.table = data.tables()[kTradeTable].name;
@@ -232,7 +203,7 @@ Result<TableQuery> trade_query(const TradeData& data, TableOperation operation,
       query.keys = random_keys(data, touched, query);
       break;
     case TableOperation::range_lookup:
-      query.columns = {"order_ref"};
+      query.columns = {std::string(kIndexedColumn)};
       touch_order_refs(data, touched, query);
       break;
     case TableOperation::join:
@@ -250,7 +221,7 @@ Result<TableQuery> trade_query(const TradeData& data, TableOperation operation,
       query.keys = random_keys(data, touched / 2, query);
       break;
     case TableOperation::create_index:
-      query.columns = {"order_ref"};
+      query.columns = {std::string(kIndexedColumn)};
       break;
   }
   return query;

@@ -3,17 +3,11 @@
 #pragma once
 
 #include <cstdint>
-#include <string_view>
 
 #include "adapters/table_store.h"
 #include "harness/trade/trade_data.h"
 
 namespace assay {
-
-/// How the operation is written: "full-scan", "read-columns", ...
-[[nodiscard]] std::string_view to_string(TableOperation operation);
-/// Error bad_input that names the nearest one.
-[[nodiscard]] Result<TableOperation> parse_table_operation(std::string_view name);
 
 /// The operation over `rows` rows of `data`; 0: as many as README.md declares for it, or all there
 /// are where that is fewer. Error bad_input when more are asked for than there are. The same data

@@ -49,7 +49,7 @@ void measure(const std::string& directory, CacheFigures& figures) {
 Status check_cold(const Workload& workload) {
   if (workload.best_effort || ::access(kDropCaches, W_OK) == 0) return {};
   for (const Phase& phase : workload.phases) {
-    if (phase.kind != PhaseKind::run || phase.cache != CachePolicy::cold) continue;
+    if (phase.cache != CachePolicy::cold) continue;
     return fail(
         Error(ErrorKind::environment,
               fmt::format("phase \"{}\" wants cache = \"cold\", but this user may not "

@@ -16,9 +16,10 @@
 namespace assay {
 
 /// Latencies are kept apart by the kind of the operation; samples that cover operations of several
-/// kinds (timed batches of a mix) are a class of their own.
+/// kinds (timed batches of a mix) are a class of their own, "mixed".
 inline constexpr std::size_t kMixedClass = kOpKinds;
-inline constexpr std::size_t kSampleClasses = kOpKinds + 1;
+inline constexpr std::size_t kTableClass = kOpKinds + 1;  ///< of a phase over tables: whole runs
+inline constexpr std::size_t kSampleClasses = kOpKinds + 2;
 using Classes = std::array<std::unique_ptr<Histogram>, kSampleClasses>;
 
 /// Time inside store calls. Of several threads: the sum, and the sum of the threads' rates.

@@ -30,7 +30,9 @@ nlohmann::json classes_record(const Classes& classes, bool with_buckets) {
   nlohmann::json record = nlohmann::json::object();
   for (std::size_t at = 0; at < kSampleClasses; ++at) {
     if (!classes[at]) continue;
-    const std::string name(at == kMixedClass ? "mixed" : to_string(static_cast<OpKind>(at)));
+    const std::string name(at == kMixedClass   ? "mixed"
+                           : at == kTableClass ? "table"
+                                               : to_string(static_cast<OpKind>(at)));
     record[name] = class_record(*classes[at], with_buckets);
   }
   return record;
@@ -112,6 +114,11 @@ nlohmann::json phase_record(const Phase& phase, const PhaseFigures& figures) {
                         {"background", role.background},
                         {"classes", classes_record(role.classes, false)}};
   if (phase.kind == PhaseKind::restart) record["how"] = to_string(phase.how);
+  if (phase.kind == PhaseKind::run || phase.kind == PhaseKind::table)
+    record["warm_up"] = {{"policy", to_string(phase.warm_up.policy)},
+                         {"operations", figures.warm_up.operations},
+                         {"wall_ns", figures.warm_up.wall_ns},
+                         {"reached", figures.warm_up.reached}};
   if (phase.kind != PhaseKind::run) return record;
   nlohmann::json& series = record["series"] = nlohmann::json::array();
   for (const RatePoint& point : figures.series)
@@ -121,10 +128,6 @@ nlohmann::json phase_record(const Phase& phase, const PhaseFigures& figures) {
     record["open_loop"] = {{"lag_max_ns", figures.open_loop.lag_ns_max},
                            {"late", figures.open_loop.late},
                            {"skipped", figures.open_loop.skipped}};
-  record["warm_up"] = {{"policy", to_string(phase.warm_up.policy)},
-                       {"operations", figures.warm_up.operations},
-                       {"wall_ns", figures.warm_up.wall_ns},
-                       {"reached", figures.warm_up.reached}};
   record["trend"] = trend_record(figures.rates);
   return record;
 }

@@ -36,6 +36,13 @@ double mean_value_bytes(const ValueSpec& values) {
 }
 
 Status check_operations(const Driver& driver, const Capabilities& can, const Workload& workload) {
+  const bool layout = can.ordered && can.rollback && can.atomic_batches;
+  if (uses_tables(workload) && (!can.retains_data || !(can.tables || layout)))
+    return fail(Error(ErrorKind::unsupported,
+                      fmt::format("{} cannot hold the tables: that needs scans in order, batches "
+                                  "and rollback, or tables of its own",
+                                  driver.name()))
+                    .hint("leave the store out"));
   for (const Phase& phase : workload.phases) {
     if (phase.kind == PhaseKind::rebuild && !can.rebuilds_index) {
       return fail(Error(ErrorKind::unsupported,

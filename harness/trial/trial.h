@@ -35,6 +35,9 @@ struct Arm {
   /// others, so it is no part of a plan's identity.
   std::optional<DurabilityClass> weakened_to = {};
   std::string cell = {};  ///< of a sweep, whose cells name their arms ARM@CELL; else empty
+  /// The arm of another cell whose trials are this one's, too: the cells differ in nothing but the
+  /// phase that is looked at. Empty: it has its own. Follows from the others.
+  std::string trials_of = {};
 };
 
 struct TrialRequest {

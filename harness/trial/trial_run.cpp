@@ -358,7 +358,7 @@ void TrialRun::note_drain() {
   };
   for (json& phase : record_["phases"]) {
     const std::string kind = phase.value("kind", "");
-    if ((kind == "run" || kind == "load") && phase.value("timed", false)) {
+    if ((kind == "run" || kind == "load" || kind == "load-tables") && phase.value("timed", false)) {
       charge();
       timed = &phase;
       drain_ns = 0;

@@ -27,6 +27,7 @@
 #include "harness/trial/phase_record.h"
 #include "harness/trial/precheck.h"
 #include "harness/trial/run_phase.h"
+#include "harness/trial/table_phase.h"
 #include "harness/trial/trial.h"
 #include "harness/trial/trial_directory.h"
 #include "harness/trial/worker_request.h"
@@ -72,6 +73,8 @@ class Worker {
   Status run_workers(std::size_t index, PhaseMeters& meters, PhaseFigures& figures);
   Status run_windows(RunPhase& run, PhaseMeters& meters);
   Status run_store_call(PhaseKind kind, PhaseMeters& meters, PhaseFigures& figures);
+  Status run_tables(std::size_t index, PhaseMeters& meters, PhaseFigures& figures, json& told);
+  Result<ModelCheck> check_contents();
   /// The phase before this process's first one rebuilds the index.
   [[nodiscard]] bool rebuilds_first() const;
   void note_restart();
@@ -84,6 +87,7 @@ class Worker {
   ParentLink& parent_;
   const Driver* driver_ = nullptr;
   std::unique_ptr<Store> store_;
+  std::unique_ptr<TableWork> tables_;  ///< since the process's first phase over tables
   CacheFigures cache_;
   std::unique_ptr<PhaseMeters> open_meters_;
 };
@@ -233,10 +237,25 @@ Status Worker::run_store_call(PhaseKind kind, PhaseMeters& meters, PhaseFigures&
   return done;
 }
 
+Status Worker::run_tables(std::size_t index, PhaseMeters& meters, PhaseFigures& figures,
+                          json& told) {
+  if (tables_ == nullptr) {
+    Result<std::unique_ptr<TableWork>> tables =
+        TableWork::open(*store_, *driver_, workload_, index);
+    if (!tables) return fail(tables.error());
+    tables_ = std::move(*tables);
+  }
+  const Phase& phase = workload_.phases[index];
+  if (phase.kind == PhaseKind::load_tables)
+    return tables_->load(phase, meters, figures, told, progress_of(index));
+  return tables_->run(phase, request_.directory, cache_, meters, figures, told);
+}
+
 Status Worker::run_one(std::size_t index, json& record) {
   const Phase& phase = workload_.phases[index];
   PhaseMeters meters(request_.directory, store_elsewhere(*driver_));
   PhaseFigures figures;
+  json table;
   progress_of(index)(0.0);
   switch (phase.kind) {
     case PhaseKind::load: {
@@ -256,12 +275,18 @@ Status Worker::run_one(std::size_t index, json& record) {
     case PhaseKind::settle:
       ASSAY_TRY(run_store_call(phase.kind, meters, figures));
       break;
+    case PhaseKind::load_tables:
+    case PhaseKind::table:
+      ASSAY_TRY(run_tables(index, meters, figures, table));
+      break;
     case PhaseKind::restart:
     case PhaseKind::rebuild:
       return {};  // noted by the process that opens the store again
   }
   record = phase_record(phase, figures);
-  if (phase.kind == PhaseKind::run) record["cache"] = cache_record(phase, cache_);
+  if (phase.kind == PhaseKind::run || phase.kind == PhaseKind::table)
+    record["cache"] = cache_record(phase, cache_);
+  if (!table.is_null()) record["table"] = std::move(table);
   meters.add_to(record);
   if (!figures.executed.empty())
     outcome_["executed"].push_back({{"phase", index}, {"operations", figures.executed}});
@@ -295,6 +320,7 @@ Status Worker::run_phases() {
 }
 
 Status Worker::close() {
+  tables_.reset();
   json& store = outcome_["store"];
   store["counters"] = store_->counters();
   const Result<Settings> effective = store_->effective_settings();
@@ -336,15 +362,24 @@ Status Worker::run() {
   return close();
 }
 
-Status Worker::validate() {
-  outcome_["stage"] = "measuring";
-  ASSAY_TRY(open(false));
-  Result<std::unique_ptr<Session>> session = store_->session();
+Result<ModelCheck> Worker::check_contents() {
+  if (uses_tables(workload_)) {
+    const Result<std::unique_ptr<TableWork>> tables =
+        TableWork::open(*store_, *driver_, workload_, workload_.phases.size());
+    if (!tables) return fail(tables.error());
+    return (*tables)->check();
+  }
+  const Result<std::unique_ptr<Session>> session = store_->session();
   if (!session) return fail(session.error());
   Model model(workload_, request_.seed);
   for (const Executed& executed : request_.executed) model.apply(executed);
-  const Result<ModelCheck> check = model.check(**session, driver_->capabilities().ordered);
-  session->reset();
+  return model.check(**session, driver_->capabilities().ordered);
+}
+
+Status Worker::validate() {
+  outcome_["stage"] = "measuring";
+  ASSAY_TRY(open(false));
+  const Result<ModelCheck> check = check_contents();
   if (!check) return fail(check.error());
   outcome_["validation"] = {{"ok", check->ok},
                             {"entries", check->entries},

@@ -23,7 +23,7 @@ constexpr std::array<std::pair<ErrorKind, std::string_view>, 11> kErrorNames{{
 }};
 
 bool is_cold(const Phase& phase) {
-  return phase.kind == PhaseKind::run &&
+  return (phase.kind == PhaseKind::run || phase.kind == PhaseKind::table) &&
          (phase.cache == CachePolicy::cold || phase.cache == CachePolicy::cold_files);
 }
 
