@@ -120,7 +120,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "w.toml:5: 'compressible' must be between 0 and 1, not 1.5"},
         Refusal{"kind = \"load\"", "kind = \"laod\"",
                 "w.toml:7: 'kind' must be one of load, run, restart, rebuild, sync, checkpoint, "
-                "settle, "
+                "settle, load-tables, table, "
                 "not \"laod\" (did you mean 'load'?)"},
         Refusal{"operations = 10", "operations = 10\nduration_ms = 5",
                 "w.toml:10: a run phase needs exactly one of 'operations' and 'duration_ms'"},
