@@ -120,13 +120,17 @@ Store::Store(std::shared_ptr<Engine> engine) : engine_(std::move(engine)) {}
 Store::~Store() = default;
 
 Result<std::unique_ptr<Store>> Store::open(const std::string& directory, const Options& options) {
-  LODE_ASSIGN(auto disk, open_directory(directory, options.create && !options.read_only));
+  LODE_ASSIGN(auto disk, guard_memory([&] {
+                return open_directory(directory, options.create && !options.read_only);
+              }));
   return open(std::move(disk), options);
 }
 
 Result<std::unique_ptr<Store>> Store::open(std::shared_ptr<Disk> disk, const Options& options) {
-  LODE_ASSIGN(auto engine, Engine::open(std::move(disk), options));
-  return std::unique_ptr<Store>(new Store(std::move(engine)));
+  return guard_memory([&]() -> Result<std::unique_ptr<Store>> {
+    LODE_ASSIGN(auto engine, Engine::open(std::move(disk), options));
+    return std::unique_ptr<Store>(new Store(std::move(engine)));
+  });
 }
 
 Result<Receipt> Store::commit(const WriteBatch& batch, Durability durability) {
@@ -134,15 +138,19 @@ Result<Receipt> Store::commit(const WriteBatch& batch, Durability durability) {
 }
 
 Result<Receipt> Store::put(std::string_view key, std::string_view value, Durability durability) {
-  WriteBatch batch;
-  batch.put(key, value);
-  return engine_->commit(batch, durability);
+  return guard_memory([&] {
+    WriteBatch batch;
+    batch.put(key, value);
+    return engine_->commit(batch, durability);
+  });
 }
 
 Result<Receipt> Store::erase(std::string_view key, Durability durability) {
-  WriteBatch batch;
-  batch.erase(key);
-  return engine_->commit(batch, durability);
+  return guard_memory([&] {
+    WriteBatch batch;
+    batch.erase(key);
+    return engine_->commit(batch, durability);
+  });
 }
 
 Result<bool> Store::get(std::string_view key, std::string& value) {

@@ -12,6 +12,9 @@
 // belong to one thread at a time; a Snapshot may be shared.
 // Errors are values (engine/base/result.h). After a failed write or sync the store is poisoned: it
 // still reads, and refuses every write; what was in flight may be there after a reopen, whole.
+// Memory that runs out is an error of kind out_of_memory and nothing was done, or, in the midst of
+// a commit or a checkpoint, of kind outcome_unknown and the store is poisoned. What returns no
+// Result throws std::bad_alloc; a cursor has to be placed anew after it.
 #pragma once
 
 #include <chrono>

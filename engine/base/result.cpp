@@ -29,6 +29,8 @@ std::string_view to_string(ErrorKind kind) {
       return "outcome unknown";
     case ErrorKind::poisoned:
       return "poisoned";
+    case ErrorKind::out_of_memory:
+      return "out of memory";
     case ErrorKind::unsupported:
       return "unsupported";
   }

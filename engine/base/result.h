@@ -23,6 +23,7 @@ enum class ErrorKind : std::uint8_t {
   conflict,         ///< a transaction read or wrote what another one has changed
   outcome_unknown,  ///< a write or sync failed: the commit may be there or not, whole
   poisoned,         ///< an earlier write or sync failed: the handle only reads from now on
+  out_of_memory,    ///< an allocation failed; what was asked for was not done
   unsupported,      ///< not available in this mode (a write to a read-only store)
 };
 [[nodiscard]] std::string_view to_string(ErrorKind kind);

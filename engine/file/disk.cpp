@@ -13,7 +13,7 @@ AlignedBuffer::AlignedBuffer(std::size_t bytes) {
   if (bytes == 0) return;
   size_ = (bytes + direct_alignment - 1) / direct_alignment * direct_alignment;
   data_ = static_cast<std::byte*>(std::aligned_alloc(direct_alignment, size_));
-  LODE_CHECK(data_ != nullptr, "out of memory");
+  if (data_ == nullptr) throw std::bad_alloc();
   std::memset(data_, 0, size_);
 }
 

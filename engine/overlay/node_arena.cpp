@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <memory>
+#include <new>
 
 #include "engine/base/check.h"
 
@@ -23,6 +25,11 @@ std::size_t rounded(std::size_t bytes) {
   return (bytes + 15) / 16 * 16;
 }
 
+// So that what is allocated next has its place in the list, whatever fails.
+void make_room_for_one(std::vector<void*>& list) {
+  if (list.size() == list.capacity()) list.reserve(2 * list.size() + 1);
+}
+
 }  // namespace
 
 ChunkPool::~ChunkPool() {
@@ -39,7 +46,7 @@ void* ChunkPool::take() {
     }
   }
   void* chunk = std::aligned_alloc(chunk_bytes, chunk_bytes);
-  LODE_CHECK(chunk != nullptr, "out of memory");
+  if (chunk == nullptr) throw std::bad_alloc();
   ::madvise(chunk, chunk_bytes, MADV_HUGEPAGE);  // a wish
   return chunk;
 }
@@ -63,29 +70,33 @@ NodeArena::~NodeArena() {
 
 void* NodeArena::allocate(std::size_t bytes) {
   bytes = rounded(bytes);
-  used_bytes_ += bytes;
   if (bytes > largest_pooled_bytes) {
-    void* memory = std::malloc(bytes);
-    LODE_CHECK(memory != nullptr, "out of memory");
-    large_[memory] = bytes;
-    return memory;
+    std::unique_ptr<void, decltype(&std::free)> memory(std::malloc(bytes), &std::free);
+    if (!memory) throw std::bad_alloc();
+    large_[memory.get()] = bytes;
+    used_bytes_ += bytes;
+    return memory.release();
   }
   Free*& head = free_[bytes / granule_bytes];
   if (head != nullptr) {
     Free* memory = head;
     LODE_UNPOISON(memory, bytes);
     head = memory->next;
+    used_bytes_ += bytes;
     return memory;
   }
   if (left_ < bytes) {
     if (pool_ && next_chunk_bytes_ == chunk_bytes) {
+      make_room_for_one(pooled_chunks_);
       next_ = static_cast<std::byte*>(pool_->take());
       left_ = ChunkPool::chunk_bytes;
       pooled_chunks_.push_back(next_);
     } else {
+      make_room_for_one(chunks_);
+      void* const chunk = std::aligned_alloc(64, next_chunk_bytes_);
+      if (chunk == nullptr) throw std::bad_alloc();
+      next_ = static_cast<std::byte*>(chunk);
       left_ = next_chunk_bytes_;
-      next_ = static_cast<std::byte*>(std::aligned_alloc(64, left_));
-      LODE_CHECK(next_ != nullptr, "out of memory");
       chunks_.push_back(next_);
     }
     next_chunk_bytes_ = std::min(chunk_bytes, next_chunk_bytes_ * 2);
@@ -95,6 +106,7 @@ void* NodeArena::allocate(std::size_t bytes) {
   LODE_UNPOISON(memory, bytes);
   next_ += bytes;
   left_ -= bytes;
+  used_bytes_ += bytes;
   return memory;
 }
 

@@ -19,7 +19,9 @@ class ChunkPool {
  public:
   static constexpr std::size_t chunk_bytes = std::size_t{2} << 20;
   /// Keeps at most `most_bytes` of chunks that nobody uses.
-  explicit ChunkPool(std::size_t most_bytes) : most_(most_bytes / chunk_bytes) {}
+  explicit ChunkPool(std::size_t most_bytes) : most_(most_bytes / chunk_bytes) {
+    free_.reserve(most_);  // so that giving back needs no memory
+  }
   ChunkPool(const ChunkPool&) = delete;
   ChunkPool& operator=(const ChunkPool&) = delete;
   ~ChunkPool();

@@ -114,9 +114,10 @@ void Reclaimer::reclaim(Generation published) {
         ++at;
         continue;
       }
-      const std::vector<Retired> orphans = std::move(at->second);
+      for (std::vector<Retired>& orphans = at->second; !orphans.empty(); orphans.pop_back()) {
+        free_or_park(orphans.back());
+      }
       at = parked_.erase(at);
-      for (const Retired& retired : orphans) free_or_park(retired);
     }
   }
   unpins_seen_ = unpins;

@@ -83,6 +83,22 @@ class Readers {
   std::atomic<std::uint64_t> unpins_{0};
 };
 
+/// A short read from its announcement to its end.
+class ShortRead {
+ public:
+  ShortRead(Readers& readers, const std::atomic<std::uint64_t>& published, bool pages = false)
+      : readers_(readers), slot_(readers.enter(published, pages)) {}
+  ~ShortRead() { readers_.leave(slot_); }
+  ShortRead(const ShortRead&) = delete;
+  ShortRead& operator=(const ShortRead&) = delete;
+  void count_pages(std::uint64_t pages) { readers_.count_pages(slot_, pages); }
+  void stop_reading_pages() { readers_.stop_reading_pages(slot_); }
+
+ private:
+  Readers& readers_;
+  const std::size_t slot_;
+};
+
 /// Objects that were replaced, until nobody can see them any more.
 class Reclaimer {
  public:

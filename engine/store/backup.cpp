@@ -89,21 +89,23 @@ Result<BackupReport> Engine::backup(const SnapshotCore& core, Disk& target) {
   root.generation = 1;
   root.key_kind = static_cast<std::uint8_t>(options_.key_kind);
   root.sequence = core.sequence;
-  const Status made =
-      make_store(target, root, options_.log_method, options_.log_segment_bytes,
-                 [&](File& data, Root& filled) { return copy_into(core, data, filled, report); });
+  const Status made = guard_memory([&] {
+    return make_store(
+        target, root, options_.log_method, options_.log_segment_bytes,
+        [&](File& data, Root& filled) { return copy_into(core, data, filled, report); });
+  });
   if (made) return report;
   if (!LODE_MUTATED("failed-backup-left-behind")) remove_unfinished_backup(target);
   return std::unexpected(Error(made.error()).in("backup to " + target.name()));
 }
 
 Result<BackupReport> Snapshot::backup(const std::string& directory) const {
-  LODE_ASSIGN(const auto disk, open_directory(directory, true));
-  return core_->engine->backup(*core_, *disk);
+  LODE_ASSIGN(const auto disk, guard_memory([&] { return open_directory(directory, true); }));
+  return backup(*disk);
 }
 
 Result<BackupReport> Snapshot::backup(Disk& disk) const {
-  return core_->engine->backup(*core_, disk);
+  return guard_memory([&] { return core_->engine->backup(*core_, disk); });
 }
 
 }  // namespace lode

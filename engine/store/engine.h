@@ -20,6 +20,7 @@
 #include <thread>
 #include <vector>
 
+#include "engine/base/memory_guard.h"
 #include "engine/lode.h"
 #include "engine/store/arena.h"
 #include "engine/store/batch.h"
@@ -118,7 +119,34 @@ class Engine : public std::enable_shared_from_this<Engine> {
   };
   struct Operation;
 
+  /// What `work` returns. When memory ran out in it: an error; and when that has left the state in
+  /// memory half changed, the store is poisoned. For whoever holds no lock.
+  template <class Work>
+  std::invoke_result_t<Work> guarded(Work&& work) {
+    auto result = guard_memory(std::forward<Work>(work));
+    if (!result && half_changed_.load()) [[unlikely]] {
+      poison(out_of_memory());
+    }
+    return result;
+  }
+  /// Memory ran out where the state in memory cannot be put back. Whoever holds no lock any more
+  /// calls poison().
+  void give_up_state();
+  /// What `work` returns; when memory runs out in it, the state is given up.
+  template <class Work>
+  std::invoke_result_t<Work> in_one_step(Work&& work) {
+    try {
+      return std::forward<Work>(work)();
+    } catch (const std::bad_alloc&) {
+      give_up_state();
+      throw;
+    }
+  }
+
   // Opening (engine_open.cpp).
+  static Result<std::shared_ptr<Engine>> open_at(std::chrono::steady_clock::time_point start,
+                                                 std::shared_ptr<Disk> disk,
+                                                 const Options& options);
   Status open_files();
   Status create();
   Status remove_unfinished_creation(const std::vector<std::string>& names);
@@ -139,7 +167,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // Several keys at once (get_many.cpp).
   std::vector<std::size_t> resident_values(const State& state,
                                            std::span<const std::string_view> keys, Values& values,
-                                           std::size_t slot);
+                                           ShortRead& read);
   Status read_rest(const State& state, std::span<const std::string_view> keys,
                    const std::vector<std::size_t>& rest, Values& values);
 
@@ -155,11 +183,26 @@ class Engine : public std::enable_shared_from_this<Engine> {
                                                           const Options& options);
 
   // Commits (engine_commit.cpp).
+  Result<Receipt> make_commit(const WriteBatch& batch, Durability durability,
+                              const Condition& condition);
   Status check_batch(const WriteBatch& batch) const;
   Status wait_for_room();
   Status admit(std::uint64_t operations);
-  void withdraw(std::uint64_t operations);
+  /// Operations admitted to the window, which go back unless their commit is made.
+  class WindowShare {
+   public:
+    explicit WindowShare(Engine& engine) : engine_(engine) {}
+    ~WindowShare();
+    WindowShare(const WindowShare&) = delete;
+    WindowShare& operator=(const WindowShare&) = delete;
+    std::uint64_t keep() { return std::exchange(operations, 0); }
+    std::uint64_t operations = 0;
+
+   private:
+    Engine& engine_;
+  };
   /// `admit`: the batch it was encoded for; an error refuses it before anything is changed.
+  /// Throws std::bad_alloc; where changes were begun, after give_up_state().
   Status apply(std::string_view encoded, Sequence sequence, const WriteBatch* admit = nullptr);
   void change(RadixTrie& overlay, const std::vector<std::vector<std::string>>& ranges,
               Sequence sequence);
@@ -175,8 +218,20 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // Group commit (engine_flush.cpp).
   Status flush_until(Sequence target, bool sync);
   Status flush_group(bool sync, const std::function<void()>& change);
+  Status write_group(bool sync, const std::function<void()>& change);
   void take_role();
   void give_role();
+  /// The flusher's role, taken for a checkpoint or a merge.
+  class Role {
+   public:
+    explicit Role(Engine& engine);
+    ~Role();
+    Role(const Role&) = delete;
+    Role& operator=(const Role&) = delete;
+
+   private:
+    Engine& engine_;
+  };
   void release_role(std::unique_lock<std::mutex>& lock, const CommitWaiter* leader);
   void apply_frame(const FrameBuffer& frame, std::size_t& applied_bytes);
   void apply_flushing();
@@ -228,6 +283,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   Status install(const Runs& runs, Sequence sequence, Lsn log_start, std::uint32_t log_chain,
                  const std::vector<Marker>& markers, std::size_t flushed_overlays);
   Status write_durable_root(const Runs& runs, Root root, const std::vector<Marker>& markers);
+  Status write_slot(Root root, DurableRoot durable);
   void background_thread();
   void merge_thread();
   [[nodiscard]] Runs current_runs();
@@ -291,6 +347,9 @@ class Engine : public std::enable_shared_from_this<Engine> {
   std::chrono::steady_clock::time_point window_since_;
   std::string poison_reason_;
   std::atomic<bool> poisoned_{false};
+  // Memory ran out between two steps that belong together: what is behind the published state is
+  // of no use, and never shown.
+  std::atomic<bool> half_changed_{false};
   bool stopping_ = false;
   std::atomic<bool> closed_{false};
   std::atomic<bool> going_{false};  // the engine is being destroyed: background work gives up

@@ -32,8 +32,10 @@ struct Group {
 
 Status Engine::checkpoint() {
   if (options_.read_only) return fail(ErrorKind::unsupported, "the store is open for reading only");
-  const std::lock_guard lock(checkpoint_mutex_);
-  return flush_overlay();
+  return guarded([&] {
+    const std::lock_guard lock(checkpoint_mutex_);
+    return flush_overlay();
+  });
 }
 
 // K1: from here on commits go into a new overlay; the old one never changes again. The log up to
@@ -48,7 +50,7 @@ Status Engine::freeze() {
       return {};
     }
   }
-  take_role();
+  const Role role(*this);
   const Status status = flush_group(true, [this] {
     auto next = std::make_shared<Shape>(*shape_);
     next->frozen.insert(next->frozen.begin(), {shape_->active, shape_->active->root()});
@@ -62,7 +64,6 @@ Status Engine::freeze() {
   });
   frozen_lsn_ = log_->end_lsn();
   frozen_chain_ = log_->chain();
-  give_role();
   return status;
 }
 
@@ -170,6 +171,10 @@ Status Engine::write_durable_root(const Runs& runs, Root root, const std::vector
     manifest_bytes_ += stream.written_bytes();
   }
   // From here on an error leaves the medium in a state that only recovery can read (I9).
+  return in_one_step([&] { return write_slot(std::move(root), std::move(durable)); });
+}
+
+Status Engine::write_slot(Root root, DurableRoot durable) {
   Status synced;
   if (!LODE_MUTATED("root-before-its-data")) synced = data_->sync();
   if (!synced) {
@@ -208,7 +213,7 @@ Status Engine::install(const Runs& runs, Sequence sequence, Lsn log_start, std::
   root.log_chain = log_chain;
   LODE_TRY(write_durable_root(runs, root, markers));
   checkpoint_lsn_.store(log_start.value);
-  take_role();
+  const Role role(*this);
   Status status = flush_group(false, [&] {
     auto next = std::make_shared<Shape>(*shape_);
     next->runs = runs;
@@ -217,10 +222,10 @@ Status Engine::install(const Runs& runs, Sequence sequence, Lsn log_start, std::
     shape_ = std::move(next);
   });
   if (status) {
-    status = log_->segments().recycle_below(log_needed(), kept_segments());
+    status =
+        in_one_step([&] { return log_->segments().recycle_below(log_needed(), kept_segments()); });
     if (!status) poison(status.error());
   }
-  give_role();
   return status;
 }
 
@@ -228,13 +233,14 @@ Status Engine::install(const Runs& runs, Sequence sequence, Lsn log_start, std::
 // zeros.
 Status Engine::make_spare_segment() {
   if (!spare_wanted_.exchange(false) || poisoned_.load()) return {};
-  take_role();
-  const std::uint64_t slot = log_->segments().reserve_slot();
-  give_role();
+  std::uint64_t slot = 0;
+  {
+    const Role role(*this);
+    slot = log_->segments().reserve_slot();
+  }
   LODE_TRY(log_->segments().create_spare(slot));
-  take_role();
+  const Role role(*this);
   log_->segments().add_spare(slot);
-  give_role();
   return {};
 }
 
@@ -388,15 +394,17 @@ Result<bool> Engine::merge_once(MergeRule rule) {
 Status Engine::drain() {
   if (options_.read_only) return {};
   LODE_TRY(checkpoint());
-  const std::lock_guard lock(merge_mutex_);
-  while (true) {
-    LODE_ASSIGN(bool merged, merge_once(MergeRule::full_level));
-    if (!merged) {
-      LODE_ASSIGN(merged, merge_once(MergeRule::like_size));
+  return guarded([&]() -> Status {
+    const std::lock_guard lock(merge_mutex_);
+    while (true) {
+      LODE_ASSIGN(bool merged, merge_once(MergeRule::full_level));
+      if (!merged) {
+        LODE_ASSIGN(merged, merge_once(MergeRule::like_size));
+      }
+      if (!merged) break;
     }
-    if (!merged) break;
-  }
-  return bounded() ? release_older_root() : Status{};
+    return bounded() ? release_older_root() : Status{};
+  });
 }
 
 Status Engine::compact() {
@@ -404,11 +412,12 @@ Status Engine::compact() {
   const Status flushed = checkpoint();
   // Where the flush found the arena full, merging what is in trees may make room for it.
   if (!flushed && flushed.error().kind != ErrorKind::arena_full) return flushed;
-  {
+  const Status merged = guarded([&]() -> Status {
     const std::lock_guard lock(merge_mutex_);
     LODE_TRY(merge_once(MergeRule::everything));
-    if (bounded()) LODE_TRY(release_older_root());
-  }
+    return bounded() ? release_older_root() : Status{};
+  });
+  if (!merged) return merged;
   return flushed ? flushed : checkpoint();
 }
 
@@ -421,11 +430,8 @@ void Engine::background_thread() {
     }
     background_due_ = false;
     lock.unlock();
-    Status status = make_spare_segment();
-    if (status && flush_due()) {
-      const std::lock_guard checkpoint_lock(checkpoint_mutex_);
-      status = flush_overlay();
-    }
+    Status status = guarded([&] { return make_spare_segment(); });
+    if (status && flush_due()) status = checkpoint();
     lock.lock();
     merge_due_ = true;
     merge_wanted_.notify_one();
@@ -448,8 +454,10 @@ void Engine::merge_thread() {
     lock.unlock();
     bool again = false;
     {
-      const std::lock_guard merge_lock(merge_mutex_);
-      const auto merged = merge_once(MergeRule::full_level);
+      const auto merged = guarded([&] {
+        const std::lock_guard merge_lock(merge_mutex_);
+        return merge_once(MergeRule::full_level);
+      });
       again = merged && *merged;
     }
     lock.lock();

@@ -54,6 +54,11 @@ Status Engine::check_batch(const WriteBatch& batch) const {
   return {};
 }
 
+void Engine::give_up_state() {
+  half_changed_.store(true);
+  poisoned_.store(true);
+}
+
 Error Engine::poisoned_error(ErrorKind kind) const {
   return Error{kind,
                "an earlier write failed (" + poison_reason_ + "); close and open the store again"};
@@ -63,8 +68,12 @@ void Engine::poison(const Error& error) {
   CommitWaiter* waiters = nullptr;
   {
     const std::lock_guard lock(flush_mutex_);
-    if (!poisoned_.load()) poison_reason_ = error.what;
     poisoned_.store(true);
+    try {
+      if (poison_reason_.empty()) poison_reason_ = error.what;
+    } catch (const std::bad_alloc&) {
+      poison_reason_.clear();
+    }
     waiters = commit_queue_.take_all();
   }
   CommitQueue::wake(waiters, CommitWaiter::covered);
@@ -108,9 +117,10 @@ Status Engine::admit(std::uint64_t operations) {
   return {};
 }
 
-void Engine::withdraw(std::uint64_t operations) {
-  const std::lock_guard lock(flush_mutex_);
-  window_admitted_ -= operations;
+Engine::WindowShare::~WindowShare() {
+  if (operations == 0) return;
+  const std::lock_guard lock(engine_.flush_mutex_);
+  engine_.window_admitted_ -= operations;
 }
 
 void Engine::window_thread() {
@@ -135,6 +145,15 @@ void Engine::window_thread() {
 
 Result<Receipt> Engine::commit(const WriteBatch& batch, Durability durability,
                                const Condition& condition) {
+  auto receipt = guarded([&] { return make_commit(batch, durability, condition); });
+  const bool unknown =
+      !receipt && receipt.error().kind == ErrorKind::out_of_memory && half_changed_.load();
+  if (unknown) receipt.error().kind = ErrorKind::outcome_unknown;
+  return receipt;
+}
+
+Result<Receipt> Engine::make_commit(const WriteBatch& batch, Durability durability,
+                                    const Condition& condition) {
   LODE_TRY(check_batch(batch));
   if (batch.empty()) return Receipt{0, false};
   LODE_TRY(wait_for_room());
@@ -153,7 +172,11 @@ Result<Receipt> Engine::commit(const WriteBatch& batch, Durability durability,
   const bool window = durability == Durability::window;
   const bool later = durability == Durability::sync && !condition && !batch.ranged_ &&
                      operations >= least_operations_applied_later;
-  if (window) LODE_TRY(admit(operations));
+  WindowShare share(*this);
+  if (window) {
+    LODE_TRY(admit(operations));
+    share.operations = operations;
+  }
   Sequence sequence;
   std::size_t buffered = 0;
   unsigned rooms = 0;
@@ -163,7 +186,6 @@ Result<Receipt> Engine::commit(const WriteBatch& batch, Durability durability,
     if (poisoned_.load()) {
       lock.unlock();
       const std::lock_guard flush_lock(flush_mutex_);
-      if (window) window_admitted_ -= operations;
       return std::unexpected(poisoned_error(ErrorKind::poisoned));
     }
     if (!filling_.empty() && filling_.payload_bytes() + batch.encoded_.size() > max_frame_bytes) {
@@ -172,6 +194,8 @@ Result<Receipt> Engine::commit(const WriteBatch& batch, Durability durability,
       LODE_TRY(flush_until(last, false));
       continue;
     }
+    const std::size_t record_bytes = varint_bytes(batch.encoded_.size()) + batch.encoded_.size();
+    filling_.reserve(record_bytes);  // before the first change: memory may run out
     const bool deferred =
         later && (!reserves() || (options_.admission == Admission::weighted &&
                                   reserve_by_weight(batch.weights_, batch.puts_ == 0)));
@@ -189,7 +213,6 @@ Result<Receipt> Engine::commit(const WriteBatch& batch, Durability durability,
         if (again) continue;
         ++arena_.refused_commits;
       }
-      if (window) withdraw(operations);
       return std::unexpected(std::move(status).error());
     }
     sequence = ++last_sequence_;
@@ -200,7 +223,7 @@ Result<Receipt> Engine::commit(const WriteBatch& batch, Durability durability,
     filling_.count_commit(sequence);
     buffered = filling_.payload_bytes();
     if (!deferred) filling_applied_bytes_ = buffered;
-    if (window) window_sequenced_ += operations;
+    window_sequenced_ += share.keep();
     if (durability != Durability::sync) ahead_.store(true, std::memory_order_release);
     break;
   }
@@ -240,10 +263,12 @@ Status Engine::apply(std::string_view encoded, Sequence sequence, const WriteBat
     LODE_TRY(reserve_space(erased, admit->puts_ == 0,
                            [&](RadixTrie& overlay) { change(overlay, ranges, sequence); }));
   }
-  change(*shape_->active, ranges, sequence);
-  for (const BatchOperation& operation : operations_) {
-    if (operation.kind == OperationKind::marker) set_marker(operation.key, sequence);
-  }
+  in_one_step([&] {
+    change(*shape_->active, ranges, sequence);
+    for (const BatchOperation& operation : operations_) {
+      if (operation.kind == OperationKind::marker) set_marker(operation.key, sequence);
+    }
+  });
   edited_ = true;
   applied_ = sequence;
   overlay_bytes_.store(shape_->active->memory_bytes(), std::memory_order_relaxed);
@@ -311,13 +336,13 @@ Engine::Sealed Engine::seal(bool always) {
 void Engine::publish(const Sealed& sealed, bool reclaim) {
   const Generation published(published_.load(std::memory_order_relaxed));
   if (sealed.generation <= published) return;
-  auto* version = new Version{sealed.generation, sealed.sequence, sealed.state};
-  Version* old = current_.exchange(version, std::memory_order_seq_cst);
-  published_.store(sealed.generation.value, std::memory_order_seq_cst);
-  if (old != nullptr) {
+  auto version = std::make_unique<Version>(sealed.generation, sealed.sequence, sealed.state);
+  if (Version* const old = current_.load(); old != nullptr) {
     LODE_CHECK(old->sequence <= version->sequence, "I5: published states only advance");
     versions_.retire(old, sizeof(Version), old->generation, sealed.generation);
   }
+  current_.store(version.release(), std::memory_order_seq_cst);
+  published_.store(sealed.generation.value, std::memory_order_seq_cst);
   versions_.reclaim(sealed.generation);
   if (reclaim) shape_->active->reclaim(sealed.generation);
 }
@@ -327,6 +352,8 @@ void Engine::publish(const Sealed& sealed, bool reclaim) {
 void Engine::publish_ahead() {
   const std::lock_guard lock(sequencing_mutex_);
   if (!ahead_.load(std::memory_order_relaxed)) return;
+  // What was acknowledged cannot be shown any more, and what is older would be a lie.
+  if (half_changed_.load()) throw std::bad_alloc();
   apply_flushing();  // else the group in flight would be sealed with a part of the next
   publish(seal(false));
   ahead_.store(false, std::memory_order_release);

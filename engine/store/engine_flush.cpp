@@ -23,6 +23,14 @@ void Engine::give_role() {
   release_role(lock, nullptr);
 }
 
+Engine::Role::Role(Engine& engine) : engine_(engine) {
+  engine_.take_role();
+}
+
+Engine::Role::~Role() {
+  engine_.give_role();
+}
+
 // C6: whose commits are covered return, and the role goes on. `leader` has written a group of
 // commits. Unlocks.
 void Engine::release_role(std::unique_lock<std::mutex>& lock, const CommitWaiter* leader) {
@@ -68,8 +76,19 @@ void Engine::apply_all() {
 }
 
 // Needs the flusher's role. `change` is made to the shape in the same moment in which the group is
-// closed, and is published with it.
+// closed, and is published with it. Throws nothing: whoever leads must go on to release the role.
 Status Engine::flush_group(bool sync, const std::function<void()>& change) {
+  try {
+    return write_group(sync, change);
+  } catch (const std::bad_alloc&) {
+    // Of the group it is not known what is in the log, in the overlay and published.
+    give_up_state();
+    poison(out_of_memory());
+    return std::unexpected(out_of_memory());
+  }
+}
+
+Status Engine::write_group(bool sync, const std::function<void()>& change) {
   {
     const std::lock_guard lock(flush_mutex_);
     sync = sync || commit_queue_.durable_waiters() > 0;
@@ -78,6 +97,7 @@ Status Engine::flush_group(bool sync, const std::function<void()>& change) {
   bool later = false;
   {
     const std::lock_guard lock(sequencing_mutex_);
+    if (half_changed_.load()) return std::unexpected(out_of_memory());
     if (change) apply_all();
     std::swap(filling_, flushing_);
     flushing_applied_bytes_ = std::exchange(filling_applied_bytes_, 0);
@@ -179,7 +199,7 @@ Status Engine::sync() {
     const std::lock_guard lock(sequencing_mutex_);
     last = last_sequence_;
   }
-  return flush_until(last, true);
+  return guarded([&] { return flush_until(last, true); });
 }
 
 }  // namespace lode

@@ -64,6 +64,19 @@ Result<std::shared_ptr<Engine>> Engine::open(std::shared_ptr<Disk> disk, const O
   if (options.max_bytes != 0 && options.max_bytes < least_max_bytes) {
     return fail(ErrorKind::bad_input, "options: max_bytes = 0 (no bound) or >= 1048576");
   }
+  try {
+    return open_at(start, std::move(disk), options);
+  } catch (const std::bad_alloc&) {
+    return std::unexpected(out_of_memory());
+  } catch (const std::system_error& error) {
+    return fail(ErrorKind::io, std::string("a thread cannot be started: ") + error.what());
+  }
+}
+
+// Throws where memory or a thread is lacking.
+Result<std::shared_ptr<Engine>> Engine::open_at(std::chrono::steady_clock::time_point start,
+                                                std::shared_ptr<Disk> disk,
+                                                const Options& options) {
   const auto now_microseconds = [start] {
     return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::microseconds>(
                                           std::chrono::steady_clock::now() - start)

@@ -6,32 +6,36 @@ namespace lode {
 // First all that is in memory, without a pin; then, with pins, what is not. The caller holds the
 // slot, so that the state stays.
 Result<Engine::Values> Engine::get_many(std::span<const std::string_view> keys) {
-  if (ahead_.load(std::memory_order_acquire)) publish_ahead();
-  const std::size_t slot = readers_.enter(published_, true);
-  const State& state = current_.load(std::memory_order_seq_cst)->state;
-  Values values(keys.size());
-  const std::vector<std::size_t> rest = resident_values(state, keys, values, slot);
-  if (!rest.empty()) readers_.stop_reading_pages(slot);
-  const Status status = read_rest(state, keys, rest, values);
-  readers_.leave(slot);
-  if (!status) return std::unexpected(status.error());
-  return values;
+  return guarded([&]() -> Result<Values> {
+    if (ahead_.load(std::memory_order_acquire)) publish_ahead();
+    ShortRead read(readers_, published_, true);
+    const State& state = current_.load(std::memory_order_seq_cst)->state;
+    Values values(keys.size());
+    const std::vector<std::size_t> rest = resident_values(state, keys, values, read);
+    if (!rest.empty()) read.stop_reading_pages();
+    LODE_TRY(read_rest(state, keys, rest, values));
+    return values;
+  });
 }
 
 Result<Engine::Values> Engine::get_many(const State& state,
                                         std::span<const std::string_view> keys) {
-  Values values(keys.size());
-  const std::size_t slot = readers_.enter(published_, true);
-  const std::vector<std::size_t> rest = resident_values(state, keys, values, slot);
-  readers_.leave(slot);
-  LODE_TRY(read_rest(state, keys, rest, values));
-  return values;
+  return guarded([&]() -> Result<Values> {
+    Values values(keys.size());
+    std::vector<std::size_t> rest;
+    {
+      ShortRead read(readers_, published_, true);
+      rest = resident_values(state, keys, values, read);
+    }
+    LODE_TRY(read_rest(state, keys, rest, values));
+    return values;
+  });
 }
 
 // Returns the places of the keys that are to be read otherwise.
 std::vector<std::size_t> Engine::resident_values(const State& state,
                                                  std::span<const std::string_view> keys,
-                                                 Values& values, std::size_t slot) {
+                                                 Values& values, ShortRead& read) {
   std::vector<std::size_t> rest;
   std::uint64_t pages = 0;
   std::string value;
@@ -40,7 +44,7 @@ std::vector<std::size_t> Engine::resident_values(const State& state,
     if (answer == Resident::value) values[i] = value;
     if (answer == Resident::unknown) rest.push_back(i);
   }
-  readers_.count_pages(slot, pages);
+  read.count_pages(pages);
   return rest;
 }
 

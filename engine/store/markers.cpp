@@ -51,7 +51,7 @@ Result<Receipt> Engine::mark(std::string_view name, Durability durability) {
 }
 
 Result<Receipt> Store::mark(std::string_view name, Durability durability) {
-  return engine_->mark(name, durability);
+  return guard_memory([&] { return engine_->mark(name, durability); });
 }
 
 std::vector<Marker> Store::markers() const {

@@ -264,23 +264,23 @@ Result<std::uint64_t> Engine::drop_inner_pages(std::shared_ptr<Disk> disk, const
 
 Result<std::uint64_t> Store::drop_inner_pages(const std::string& directory,
                                               const Options& options) {
-  LODE_ASSIGN(auto disk, open_directory(directory, false));
-  return Engine::drop_inner_pages(std::move(disk), options);
+  LODE_ASSIGN(auto disk, guard_memory([&] { return open_directory(directory, false); }));
+  return drop_inner_pages(std::move(disk), options);
 }
 
 Result<std::uint64_t> Store::drop_inner_pages(std::shared_ptr<Disk> disk, const Options& options) {
-  return Engine::drop_inner_pages(std::move(disk), options);
+  return guard_memory([&] { return Engine::drop_inner_pages(std::move(disk), options); });
 }
 
 Result<RebuildReport> Store::rebuild(const std::string& directory, const Options& options,
                                      const RebuildPolicy& policy) {
-  LODE_ASSIGN(auto disk, open_directory(directory, false));
-  return Engine::rebuild(std::move(disk), options, policy);
+  LODE_ASSIGN(auto disk, guard_memory([&] { return open_directory(directory, false); }));
+  return rebuild(std::move(disk), options, policy);
 }
 
 Result<RebuildReport> Store::rebuild(std::shared_ptr<Disk> disk, const Options& options,
                                      const RebuildPolicy& policy) {
-  return Engine::rebuild(std::move(disk), options, policy);
+  return guard_memory([&] { return Engine::rebuild(std::move(disk), options, policy); });
 }
 
 }  // namespace lode

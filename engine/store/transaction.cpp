@@ -77,8 +77,10 @@ Result<bool> Transaction::get(std::string_view key, std::string& value) {
     value = *own->second;
     return true;
   }
-  if (body_->isolation == Isolation::serializable) body_->reads.emplace(key);
-  return look_up(body_->core->state, key, value);
+  return guard_memory([&] {
+    if (body_->isolation == Isolation::serializable) body_->reads.emplace(key);
+    return look_up(body_->core->state, key, value);
+  });
 }
 
 void Transaction::put(std::string_view key, std::string_view value) {
@@ -92,19 +94,23 @@ void Transaction::erase(std::string_view key) {
 Result<std::vector<std::pair<std::string, std::string>>> Transaction::scan(
     std::string_view first, std::optional<std::string_view> last) {
   if (!body_) return fail(ErrorKind::bad_input, "the transaction is over");
-  if (body_->isolation == Isolation::serializable) {
-    body_->ranges.push_back(
-        {std::string(first), last ? std::optional<std::string>(*last) : std::nullopt});
+  return guard_memory([&] { return body_->scan(first, last); });
+}
+
+Result<std::vector<std::pair<std::string, std::string>>> Transaction::Body::scan(
+    std::string_view first, std::optional<std::string_view> last) {
+  if (isolation == Isolation::serializable) {
+    ranges.push_back({std::string(first), last ? std::optional<std::string>(*last) : std::nullopt});
   }
   std::map<std::string, std::string> found;
-  const auto cursor = open_cursor(body_->core->state);
+  const auto cursor = open_cursor(core->state);
   for (cursor->seek(first); cursor->valid() && (!last || cursor->key() < *last); cursor->next()) {
     LODE_ASSIGN(const std::string_view value, cursor->value());
     found.emplace_hint(found.end(), cursor->key(), value);
   }
   LODE_TRY(cursor->status());
-  for (auto own = body_->writes.lower_bound(first);
-       own != body_->writes.end() && (!last || own->first < *last); ++own) {
+  for (auto own = writes.lower_bound(first); own != writes.end() && (!last || own->first < *last);
+       ++own) {
     if (own->second) {
       found.insert_or_assign(own->first, *own->second);
     } else {
@@ -117,16 +123,19 @@ Result<std::vector<std::pair<std::string, std::string>>> Transaction::scan(
 Result<Receipt> Transaction::commit(Durability durability) {
   if (!body_) return fail(ErrorKind::bad_input, "the transaction is over");
   const std::unique_ptr<Body> body = std::move(body_);
+  return guard_memory([&] { return body->commit(durability); });
+}
+
+Result<Receipt> Transaction::Body::commit(Durability durability) const {
   WriteBatch batch;
-  for (const auto& [key, value] : body->writes) {
+  for (const auto& [key, value] : writes) {
     if (value) {
       batch.put(key, *value);
     } else {
       batch.erase(key);
     }
   }
-  return body->engine->commit(batch, durability,
-                              [&](const State& current) { return body->check(current); });
+  return engine->commit(batch, durability, [&](const State& current) { return check(current); });
 }
 
 void Transaction::rollback() {

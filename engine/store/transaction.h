@@ -27,6 +27,9 @@ struct Transaction::Body {
 
   /// An error of kind conflict when `current` differs from the snapshot in what matters.
   [[nodiscard]] Status check(const State& current) const;
+  Result<Receipt> commit(Durability durability) const;
+  Result<std::vector<std::pair<std::string, std::string>>> scan(
+      std::string_view first, std::optional<std::string_view> last);
 };
 
 }  // namespace lode

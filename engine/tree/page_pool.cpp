@@ -51,6 +51,7 @@ PagePool::PagePool(File& file, std::size_t max_bytes, std::function<void()> wait
   const auto address = reinterpret_cast<std::uintptr_t>(mapped_);
   arena_ = mapped_ + (huge_page_bytes - address % huge_page_bytes) % huge_page_bytes;
   ::madvise(arena_, frame_count_ * page_bytes, MADV_HUGEPAGE);  // a wish: fewer TLB misses
+  taken_.reserve(most_taken_at_once);  // a frame taken always has its place in the list
   frames_ = std::make_unique<Frame[]>(frame_count_);
   warmth_ = std::make_unique<std::atomic<std::uint8_t>[]>(frame_count_);
   table_ = reinterpret_cast<Entry*>(address_space(table_entries * sizeof(Entry)));

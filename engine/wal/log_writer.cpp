@@ -7,11 +7,16 @@
 
 namespace lode {
 
-std::byte* FrameBuffer::extend(std::size_t bytes) {
+void FrameBuffer::reserve(std::size_t bytes) {
   const std::size_t used = frame_header_bytes + payload_bytes_;
   buffer_.grow(used + bytes + frame_alignment, used);
+}
+
+std::byte* FrameBuffer::extend(std::size_t bytes) {
+  reserve(bytes);
+  std::byte* const out = buffer_.data() + frame_header_bytes + payload_bytes_;
   payload_bytes_ += bytes;
-  return buffer_.data() + used;
+  return out;
 }
 
 void FrameBuffer::count_commit(Sequence sequence) {

@@ -20,6 +20,8 @@ class FrameBuffer {
  public:
   /// Space for `bytes` more; the pointer is valid until the next call.
   std::byte* extend(std::size_t bytes);
+  /// So that the next calls of extend(), of `bytes` together, need no memory.
+  void reserve(std::size_t bytes);
   [[nodiscard]] std::size_t payload_bytes() const { return payload_bytes_; }
   [[nodiscard]] ConstBytes payload() const {
     if (payload_bytes_ == 0) return {};
