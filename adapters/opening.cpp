@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -15,12 +16,13 @@
 namespace assay {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kMainFiles{{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kMainFiles{{
     {"sqlite", "store.sqlite"},
     {"lmdb", "data.mdb"},
     {"rocksdb", "CURRENT"},
     {"raw-file", "raw-000001.log"},
     {"lode", "data"},
+    {"rewrite", "map"},
 }};
 
 Result<bool> exists(const std::string& path) {
@@ -78,6 +80,21 @@ Result<bool> find_store(std::string_view driver, const OpenOptions& options) {
                     .hint(fmt::format("expected the file \"{}\"", main_file(driver))));
   }
   return found;
+}
+
+Result<int> lock_directory(std::string_view driver, const std::string& directory) {
+  const int handle = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (handle < 0) {
+    return fail(
+        system_error(fmt::format("{}: cannot open the directory", driver), errno).at(directory));
+  }
+  if (::flock(handle, LOCK_EX | LOCK_NB) != 0) {
+    ::close(handle);
+    return fail(Error(ErrorKind::store, fmt::format("{}: the store is open already", driver))
+                    .at(directory)
+                    .hint("close the other process or handle that uses it"));
+  }
+  return handle;
 }
 
 Status sync_directory(const std::string& directory) {

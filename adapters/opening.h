@@ -21,6 +21,10 @@ namespace assay {
 /// `options.create` is false.
 [[nodiscard]] Result<bool> find_store(std::string_view driver, const OpenOptions& options);
 
+/// An exclusive lock on the directory of a store that one process at a time may open: a handle to
+/// be closed. Error `store`: another has it.
+[[nodiscard]] Result<int> lock_directory(std::string_view driver, const std::string& directory);
+
 /// fsync of a directory, so that the entries in it survive power loss.
 [[nodiscard]] Status sync_directory(const std::string& directory);
 /// The same for a new store's directory and for its parent, which holds the directory's own entry.

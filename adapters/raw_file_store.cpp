@@ -1,13 +1,10 @@
 #include "adapters/raw_file_store.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
-#include <cerrno>
 #include <deque>
 #include <shared_mutex>
 #include <unordered_map>
@@ -392,20 +389,6 @@ Status RawFileDriver::check_settings(const OpenOptions& options, std::uint32_t) 
   return {};
 }
 
-/// An exclusive lock on the directory: a handle, or why there is none.
-Result<int> lock_directory(const std::string& directory) {
-  const int handle = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (handle < 0)
-    return fail(system_error("raw-file: cannot open the directory", errno).at(directory));
-  if (::flock(handle, LOCK_EX | LOCK_NB) != 0) {
-    ::close(handle);
-    return fail(Error(ErrorKind::store, "raw-file: the log is open already")
-                    .at(directory)
-                    .hint("close the other process or handle that uses it"));
-  }
-  return handle;
-}
-
 Result<std::unique_ptr<Store>> RawFileDriver::open(const OpenOptions& options) const {
   const Result<Settings> settings = resolve_settings(*this, options.durability, options.settings);
   if (!settings) return std::unexpected(settings.error());
@@ -413,7 +396,7 @@ Result<std::unique_ptr<Store>> RawFileDriver::open(const OpenOptions& options) c
   if (!log) return std::unexpected(log.error());
   const Result<bool> there = find_store(kName, options);
   if (!there) return std::unexpected(there.error());
-  const Result<int> lock_handle = lock_directory(options.directory);
+  const Result<int> lock_handle = lock_directory(kName, options.directory);
   if (!lock_handle) return std::unexpected(lock_handle.error());
   auto store = std::make_unique<RawFileStore>(options, capabilities(), *lock_handle);
   RawProbe probe;

@@ -6,6 +6,7 @@
 #include "adapters/lmdb_store.h"
 #include "adapters/null_store.h"
 #include "adapters/raw_file_store.h"
+#include "adapters/rewrite_store.h"
 #include "adapters/rocksdb_module.h"
 #include "adapters/served/served_store.h"
 #include "adapters/sqlite_store.h"
@@ -31,12 +32,13 @@ Result<const Driver*> linked_in() {
 
 // A store is one line here. Reference arms come last: they stand beside the others.
 constexpr CompiledIn kStores[] = {
-    {"sqlite", &linked_in<sqlite_driver>},     {"rocksdb", &load_rocksdb_driver},
+    {"sqlite", &linked_in<sqlite_driver>},   {"rocksdb", &load_rocksdb_driver},
     {"lmdb", &linked_in<lmdb_driver>},
 #ifdef ASSAY_HAS_LODE
     {"lode", &linked_in<lode_driver>},
 #endif
-    {"raw-file", &linked_in<raw_file_driver>}, {"null", &linked_in<null_driver>},
+    {"rewrite", &linked_in<rewrite_driver>}, {"raw-file", &linked_in<raw_file_driver>},
+    {"null", &linked_in<null_driver>},
 };
 
 bool is_path(std::string_view name) {

@@ -10,8 +10,6 @@
 #include <cstddef>
 #include <cstring>
 
-#include "adapters/served/protocol.h"
-
 namespace assay::served {
 
 Channel::~Channel() {

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "adapters/result.h"
+#include "adapters/served/protocol.h"
 
 namespace assay::served {
 
@@ -22,6 +23,10 @@ class Channel {
   /// A frame without its length; false: the peer has ended the connection between two frames. The
   /// view is valid until the next call. Error `bad_input`: no frame; `child`: the connection broke.
   Result<bool> receive(std::string_view& body);
+  /// The frame whose body was the last that receive() gave, its length included.
+  static std::string_view whole(std::string_view body) {
+    return {body.data() - kLengthBytes, body.size() + kLengthBytes};
+  }
   /// Sends `frames`, one or more whole ones.
   Status send(std::string_view frames);
   [[nodiscard]] int socket() const { return socket_; }

@@ -17,12 +17,16 @@ Result<std::unique_ptr<Client>> Client::connect(const std::string& socket) {
   int code = 0;
   const Result<int> opened = open_socket(socket, Use::connect, code);
   if (!opened) return std::unexpected(opened.error());
-  std::unique_ptr<Client> client(new Client(*opened));
+  return over(*opened, socket);
+}
+
+Result<std::unique_ptr<Client>> Client::over(int socket, const std::string& peer) {
+  std::unique_ptr<Client> client(new Client(socket));
   const Result<std::string_view> greeting = client->answer();
   if (!greeting) return std::unexpected(greeting.error());
   const Result<std::uint64_t> version = decode_u64(greeting->substr(1));
   if (!version || *version != kProtocolVersion) {
-    return fail(Error(ErrorKind::child, "what listens speaks another protocol").at(socket));
+    return fail(Error(ErrorKind::child, "what listens speaks another protocol").at(peer));
   }
   return client;
 }

@@ -19,6 +19,9 @@ class Client final : public Session {
   /// Connects to the server at `socket` (a path, or @name).
   [[nodiscard]] static Result<std::unique_ptr<Client>> connect(const std::string& socket);
 
+  /// The same over a connected `socket`, which becomes the client's; `peer` is for messages.
+  [[nodiscard]] static Result<std::unique_ptr<Client>> over(int socket, const std::string& peer);
+
   Result<bool> get(std::string_view key, std::string_view& value) override;
   Status put(std::string_view key, std::string_view value) override;
   Status erase(std::string_view key) override;

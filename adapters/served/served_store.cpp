@@ -6,13 +6,16 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <filesystem>
 #include <map>
 #include <mutex>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "adapters/opening.h"
 #include "adapters/served/client.h"
 #include "adapters/served/daemon.h"
+#include "adapters/served/spawned_client.h"
 
 namespace assay {
 namespace {
@@ -20,15 +23,19 @@ namespace {
 using served::Client;
 using served::Daemon;
 using served::Op;
+using served::SpawnedClient;
 
 constexpr const char* kOf = "of";
 constexpr const char* kCommand = "command";
+constexpr const char* kClient = "client";
+constexpr const char* kClientProgram = "assay_client";  ///< beside the command
 /// Of a frame, for what stands beside a value.
 constexpr std::uint64_t kBesideValueBytes = std::uint64_t{1} << 20;
 
 Settings without_own(Settings settings) {
   settings.erase(kOf);
   settings.erase(kCommand);
+  settings.erase(kClient);
   return settings;
 }
 
@@ -38,7 +45,7 @@ class ServedStore;
 /// the store behind may take larger keys.
 class ServedSession final : public Session {
  public:
-  ServedSession(std::unique_ptr<Client> client, std::atomic<int>& open, const EntryLimits& limits)
+  ServedSession(std::unique_ptr<Session> client, std::atomic<int>& open, const EntryLimits& limits)
       : client_(std::move(client)), open_(open), limits_(limits) {
     open_.fetch_add(1);
   }
@@ -76,7 +83,7 @@ class ServedSession final : public Session {
     return {};
   }
 
-  const std::unique_ptr<Client> client_;
+  const std::unique_ptr<Session> client_;
   std::atomic<int>& open_;
   const EntryLimits& limits_;
 };
@@ -84,15 +91,20 @@ class ServedSession final : public Session {
 class ServedStore final : public Store {
  public:
   ServedStore(std::string directory, EntryLimits limits, std::string socket, Settings own,
-              std::unique_ptr<Daemon> daemon, std::unique_ptr<Client> control)
+              std::string client, std::unique_ptr<Daemon> daemon, std::unique_ptr<Client> control)
       : Store(std::move(directory)),
         limits_(std::move(limits)),
         socket_(std::move(socket)),
         own_(std::move(own)),
+        client_(std::move(client)),
         daemon_(std::move(daemon)),
         control_(std::move(control)) {}
 
   Result<std::unique_ptr<Session>> session() override {
+    if (own_.at(kClient) == "process") {
+      return std::make_unique<ServedSession>(std::make_unique<SpawnedClient>(client_, socket_),
+                                             sessions_, limits_);
+    }
     Result<std::unique_ptr<Client>> client = Client::connect(socket_);
     if (!client) return std::unexpected(client.error());
     ASSAY_TRY((*client)->ask(Op::session));  // the store's refusal belongs here
@@ -106,6 +118,8 @@ class ServedStore final : public Store {
   Status close() override;
 
  private:
+  /// The server's own latencies, daemon_COMMAND_FIGURE; under the lock.
+  void add_telemetry(std::map<std::string, double>& counters) const;
   Status tell(Op op) {
     const std::scoped_lock hold(lock_);
     ASSAY_TRY(control_->ask(op));
@@ -115,6 +129,7 @@ class ServedStore final : public Store {
   const EntryLimits limits_;
   const std::string socket_;
   const Settings own_;
+  const std::string client_;  ///< the program
   std::atomic<int> sessions_{0};
   std::unique_ptr<Daemon> daemon_;
   mutable std::mutex lock_;  ///< of the control connection
@@ -135,7 +150,21 @@ std::map<std::string, double> ServedStore::counters() const {
     std::memcpy(&value, bytes.data(), sizeof(value));
     counters.emplace(name, value);
   }
+  add_telemetry(counters);
   return counters;
+}
+
+void ServedStore::add_telemetry(std::map<std::string, double>& counters) const {
+  const Result<std::string_view> payload = control_->ask(Op::stats);
+  if (!payload) return;
+  const nlohmann::json stats = nlohmann::json::parse(*payload, nullptr, false);
+  if (!stats.is_object() || !stats.contains("commands")) return;
+  for (const nlohmann::json& one : stats.at("commands")) {
+    const std::string prefix = fmt::format("daemon_{}_", one.at("command").get<std::string>());
+    for (const auto& [figure, value] : one.items()) {
+      if (value.is_number()) counters.emplace(prefix + figure, value.get<double>());
+    }
+  }
 }
 
 Result<Settings> ServedStore::effective_settings() {
@@ -179,6 +208,13 @@ class ServedDriver final : public Driver {
         {kOf, of_, "the store behind the daemon; another one is served-NAME", source, {of_}});
     all.push_back(
         {kCommand, "auto", "the program with the verb serve; auto: the one that runs", source, {}});
+    all.push_back(
+        {kClient,
+         "connection",
+         "connection: a session keeps one; process: each command of a session is a client "
+         "process that starts, connects, asks and ends",
+         source,
+         {"connection", "process"}});
     return all;
   }
   Result<std::unique_ptr<Store>> open(const OpenOptions& options) const override;
@@ -243,6 +279,10 @@ Result<std::unique_ptr<Store>> ServedDriver::open(const OpenOptions& options) co
   const std::string& command = all->at(kCommand);
   const std::string program = command == "auto" ? "/proc/self/exe" : command;
   // An abstract name leaves no file, whatever becomes of this process, and is never too long.
+  std::error_code unknown;  // a program that cannot be found is told when it is started
+  const std::filesystem::path file = command == "auto"
+                                         ? std::filesystem::read_symlink(program, unknown)
+                                         : std::filesystem::path(program);
   static std::atomic<std::uint64_t> next{0};
   const std::string socket = fmt::format("@assay-served-{}-{}", ::getpid(), next.fetch_add(1));
   Result<std::unique_ptr<Daemon>> daemon = Daemon::start(program, arguments(options, socket));
@@ -251,7 +291,8 @@ Result<std::unique_ptr<Store>> ServedDriver::open(const OpenOptions& options) co
   if (!control) return std::unexpected(control.error());
   return std::make_unique<ServedStore>(
       options.directory, EntryLimits(name(), capabilities(), options.key_kind), socket,
-      Settings{{kOf, of_}, {kCommand, command}}, std::move(*daemon), std::move(*control));
+      Settings{{kOf, of_}, {kCommand, command}, {kClient, all->at(kClient)}},
+      (file.parent_path() / kClientProgram).string(), std::move(*daemon), std::move(*control));
 }
 
 }  // namespace

@@ -3,9 +3,9 @@
 // store can have an arm that goes through a process boundary.
 //
 // It declares what the store behind it declares, has its settings and those of its own (`of`,
-// `command`), and an acknowledgement is sent only after the store's own: the durability class is
-// that of the store behind it. The child ends when the process that opened the store ends, in
-// whatever way.
+// `command`, `client`), adds the server's latencies to the counters (daemon_put_mean_ns and so on),
+// and an acknowledgement is sent only after the store's own: the durability class is that of the
+// store behind it. The child ends when the process that opened the store ends, in whatever way.
 #pragma once
 
 #include <string_view>

@@ -1,11 +1,13 @@
 // Opens what a crash left, asks the oracle, and sees whether the store still works.
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "harness/qualify/controls.h"
 #include "harness/qualify/oracle.h"
 #include "harness/qualify/perform.h"
 
@@ -32,6 +34,11 @@ class DirectoryCheck {
       return unread;
     }
     Judgement judgement = judge(*request_.history, request_.acknowledgements, *contents);
+    const Result<Settings> settings = (*store)->effective_settings();
+    if (const auto most = settings ? bound_of_loss(request_.driver->name(), *settings)
+                                   : std::optional<std::uint64_t>()) {
+      hold_to_bound(judgement, *most);
+    }
     // What is torn gives no state to go on from.
     if (judgement.found.empty() || request_.transactions_after == 0) {
       close(**store, judgement);

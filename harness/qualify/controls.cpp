@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <charconv>
 #include <string_view>
 #include <utility>
 
@@ -36,6 +37,7 @@ constexpr std::string_view kRocksdb = "github.com/facebook/rocksdb wiki, WAL Per
 constexpr std::string_view kRocksdbRecovery =
     "github.com/facebook/rocksdb wiki, WAL Recovery Modes";
 constexpr std::string_view kRawFile = "adapters/README.md, raw-file";
+constexpr std::string_view kRewrite = "adapters/rewrite_store.h";
 constexpr std::string_view kLode = "engine/lode.h";
 
 const std::vector<Rule>& rules() {
@@ -134,8 +136,12 @@ const std::vector<Rule>& rules() {
       {"", "rocksdb", {}, kSafe, std::nullopt, kRocksdbRecovery},
       {"raw-file unsynced", "raw-file", {{"method", "none"}}, kSafe, kSuffix, kRawFile},
       {"raw-file", "raw-file", {}, kSafe, kSafe, kRawFile},
-      // Acknowledged in memory: gone with the process as well. The class cannot say that the suffix
-      // is bounded by window_operations.
+      // Nothing is written before the store is closed or told to.
+      {"rewrite at the end", "rewrite", {{"flush", "close"}}, kSuffix, kSuffix, kRewrite},
+      {"rewrite unsynced", "rewrite", {{"flush", "written"}}, kSafe, kMayLoseAll, kRewrite},
+      {"rewrite", "rewrite", {{"flush", "synced"}}, kSafe, kSafe, kRewrite},
+      // Acknowledged in memory: gone with the process as well. That the suffix is bounded by
+      // window_operations is bound_of_loss().
       {"lode window", "lode", {{"durability", "window"}}, kSuffix, kSuffix, kLode},
       {"lode volatile", "lode", {{"durability", "volatile"}}, kSuffix, kSuffix, kLode},
       {"lode buffered",
@@ -178,6 +184,20 @@ Loss contract_of(const std::string& store, const Settings& settings_in_force,
   const Loss allowed = allowed_loss(claimed, crash);
   const std::optional<Control> control = find_control(store, settings_in_force, crash);
   return control ? std::min(allowed, control->most) : allowed;
+}
+
+std::optional<std::uint64_t> bound_of_loss(const std::string& store, const Settings& settings) {
+  const auto durability = settings.find("durability");
+  const auto operations = settings.find("window_operations");
+  if (store != "lode" || durability == settings.end() || durability->second != "window" ||
+      operations == settings.end()) {
+    return std::nullopt;
+  }
+  std::uint64_t most = 0;
+  const std::string& text = operations->second;
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), most);
+  if (code != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return most;
 }
 
 std::vector<MatrixRow> matrix_rows() {

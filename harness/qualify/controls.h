@@ -32,6 +32,11 @@ struct Control {
 [[nodiscard]] Loss contract_of(const std::string& store, const Settings& settings_in_force,
                                DurabilityClass claimed, Crash crash);
 
+/// How many acknowledged commits these settings (in force) may lose at once, where they bound it: a
+/// window of so many operations, of which each commit has at least one.
+[[nodiscard]] std::optional<std::uint64_t> bound_of_loss(const std::string& store,
+                                                         const Settings& settings);
+
 /// A row of `assay qualify matrix`: a store of the tree under one setting.
 struct MatrixRow {
   std::string name;

@@ -21,7 +21,7 @@ constexpr std::array<std::pair<Loss, std::string_view>, 6> kLossNames{{
     {Loss::unopenable, "unopenable"},
 }};
 
-constexpr std::array<std::pair<Kind, std::string_view>, 17> kFindingNames{{
+constexpr std::array<std::pair<Kind, std::string_view>, 18> kFindingNames{{
     {Kind::lost_commits, "lost-commits"},
     {Kind::lost_after_sync, "lost-after-sync"},
     {Kind::hole, "hole"},
@@ -39,6 +39,7 @@ constexpr std::array<std::pair<Kind, std::string_view>, 17> kFindingNames{{
     {Kind::crashed, "crashed"},
     {Kind::hung, "hung"},
     {Kind::creation_not_atomic, "creation-not-atomic"},
+    {Kind::lost_beyond_bound, "lost-beyond-bound"},
 }};
 
 /// A scan's entries in the order in which they came.
@@ -186,6 +187,16 @@ Result<Judgement> judgement_from_json(const nlohmann::json& json) {
     return fail(ErrorKind::bad_input, fmt::format("not a judgement: {}", exception.what()));
   }
   return judgement;
+}
+
+void hold_to_bound(Judgement& judgement, std::uint64_t most) {
+  if (judgement.lost_acknowledged <= most) return;
+  judgement.broken = true;
+  judgement.findings.insert(
+      judgement.findings.begin(),
+      {Kind::lost_beyond_bound,
+       fmt::format("{} acknowledged commits are missing, and the settings bound a loss to {}",
+                   judgement.lost_acknowledged, most)});
 }
 
 Judgement judge_unopened(const Acknowledgements& acknowledgements, Finding::Kind kind,

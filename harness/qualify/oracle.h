@@ -58,6 +58,7 @@ struct Finding {
     crashed,               ///< the process died on its own while opening or reading
     hung,                  ///< ... or did not end in time
     creation_not_atomic,   ///< cut before the store was there for the first time; no commit lost
+    lost_beyond_bound,     ///< more acknowledged commits than the settings bound
     failed_while_running,  ///< an operation failed although nothing was wrong with the disk
   };
   Kind kind = Kind::lost_commits;
@@ -101,6 +102,9 @@ struct Judgement {
 /// Compares `contents` with what may be there.
 [[nodiscard]] Judgement judge(const History& history, const Acknowledgements& acknowledgements,
                               const Contents& contents);
+
+/// A loss of more than `most` acknowledged commits is broken, whatever the class allows.
+void hold_to_bound(Judgement& judgement, std::uint64_t most);
 
 /// The verdict about a store that does not open: creation_not_atomic when nothing had been
 /// acknowledged yet, else Loss::unopenable.

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "harness/qualify/controls.h"
 #include "harness/qualify/history.h"
 #include "harness/qualify/oracle.h"
 
@@ -311,6 +312,28 @@ TEST_F(Oracle, keys_of_both_kinds_are_read_back) {
     }
     EXPECT_FALSE(history.key_of(history.key_bytes({2, 0}))) << "there are two writers";
   }
+}
+
+TEST(Bound, of_a_window_is_held_to_whatever_the_class_allows) {
+  Judgement within;
+  within.loss = Loss::suffix;
+  within.lost_acknowledged = 200;
+  Judgement beyond = within;
+  beyond.lost_acknowledged = 201;
+  hold_to_bound(within, 200);
+  hold_to_bound(beyond, 200);
+  EXPECT_TRUE(within.allowed(Loss::suffix));
+  EXPECT_FALSE(beyond.allowed(Loss::suffix));
+  ASSERT_FALSE(beyond.findings.empty());
+  EXPECT_EQ(to_string(beyond.findings.front().kind), "lost-beyond-bound");
+}
+
+TEST(Bound, is_that_of_lodes_window_in_force_and_of_nothing_else) {
+  const Settings window{{"durability", "window"}, {"window_operations", "30"}};
+  EXPECT_EQ(bound_of_loss("lode", window), 30U);
+  EXPECT_EQ(bound_of_loss("lode", {{"durability", "sync"}, {"window_operations", "30"}}),
+            std::nullopt);
+  EXPECT_EQ(bound_of_loss("sqlite", window), std::nullopt);
 }
 
 }  // namespace

@@ -116,6 +116,39 @@ TEST(ServedStore, RefusesKeysBeyondWhatItDeclares) {
   EXPECT_TRUE((*store)->close());
 }
 
+// A command a process: the same answers, and the daemon tells how long each took.
+TEST(ServedStore, AnswersAClientProcessACommandAsItAnswersAConnection) {
+  const TemporaryDirectory directory;
+  OpenOptions options;
+  options.directory = directory.path();
+  options.durability = DurabilityClass::process;
+  options.settings = {{"command", ASSAY_COMMAND}, {"client", "process"}};
+  auto store = find_driver("served-lode").value()->open(options);
+  ASSERT_TRUE(store) << store.error().message();
+  {
+    auto session = (*store)->session();
+    ASSERT_TRUE(session);
+    std::string_view value;
+    EXPECT_FALSE((*session)->get("a", value).value());
+    const Status put = (*session)->put("a", std::string(200'000, 'v'));
+    ASSERT_TRUE(put) << put.error().message();
+    EXPECT_TRUE((*session)->get("a", value).value());
+    EXPECT_EQ(value, std::string(200'000, 'v'));
+    const Mutation batch[] = {{.key = "b", .value = "1"}, {.key = "c", .value = "2"}};
+    EXPECT_TRUE((*session)->apply(batch));
+    EXPECT_TRUE((*session)->erase("b"));
+    Counter every;
+    EXPECT_EQ((*session)->scan({}, every).value(), 2U);
+    EXPECT_FALSE((*session)->put("", std::string(70 << 20, 'v')));
+  }
+  const auto counters = (*store)->counters();
+  EXPECT_EQ(counters.at("daemon_get_count"), 2);
+  EXPECT_EQ(counters.at("daemon_put_count"), 1);
+  EXPECT_EQ(counters.at("daemon_put_failed"), 0);
+  EXPECT_GT(counters.at("daemon_put_max_ns"), 0);
+  EXPECT_TRUE((*store)->close());
+}
+
 /// What a process does with itself when its test says so.
 void end_by(int way) {
   if (way == SIGKILL || way == SIGABRT) ::kill(::getpid(), way);
