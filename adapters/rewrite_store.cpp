@@ -242,7 +242,9 @@ class RewriteDriver final : public Driver {
   Capabilities capabilities() const override {
     Capabilities can;
     can.ordered = can.rollback = can.atomic_batches = can.concurrent_writers = true;
-    can.durability = {DurabilityClass::volatile_, DurabilityClass::process, DurabilityClass::power};
+    can.durability = {DurabilityClass::volatile_, DurabilityClass::process,
+                      DurabilityClass::power_prefix, DurabilityClass::power_last,
+                      DurabilityClass::power};
     can.max_key_bytes = 1 << 16;
     can.max_value_bytes = std::uint64_t{64} << 20;
     return can;
