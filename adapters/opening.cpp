@@ -16,13 +16,14 @@
 namespace assay {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kMainFiles{{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 7> kMainFiles{{
     {"sqlite", "store.sqlite"},
     {"lmdb", "data.mdb"},
     {"rocksdb", "CURRENT"},
     {"raw-file", "raw-000001.log"},
     {"lode", "data"},
     {"rewrite", "map"},
+    {"postgresql", "postgresql"},
 }};
 
 Result<bool> exists(const std::string& path) {

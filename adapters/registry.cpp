@@ -1,5 +1,7 @@
 #include "adapters/registry.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -7,9 +9,9 @@
 #include "adapters/null_store.h"
 #include "adapters/raw_file_store.h"
 #include "adapters/rewrite_store.h"
-#include "adapters/rocksdb_module.h"
 #include "adapters/served/served_store.h"
 #include "adapters/sqlite_store.h"
+#include "adapters/store_modules.h"
 #ifdef ASSAY_HAS_LODE
 #include "adapters/lode_store.h"
 #endif
@@ -23,6 +25,7 @@ namespace {
 struct CompiledIn {
   std::string_view name;
   Result<const Driver*> (*driver)();
+  bool own_process = false;
 };
 
 template <const Driver& (*driver)()>
@@ -32,12 +35,17 @@ Result<const Driver*> linked_in() {
 
 // A store is one line here. Reference arms come last: they stand beside the others.
 constexpr CompiledIn kStores[] = {
-    {"sqlite", &linked_in<sqlite_driver>},   {"rocksdb", &load_rocksdb_driver},
+    {"sqlite", &linked_in<sqlite_driver>},
+    {"rocksdb", &load_rocksdb_driver},
     {"lmdb", &linked_in<lmdb_driver>},
 #ifdef ASSAY_HAS_LODE
     {"lode", &linked_in<lode_driver>},
 #endif
-    {"rewrite", &linked_in<rewrite_driver>}, {"raw-file", &linked_in<raw_file_driver>},
+#ifdef ASSAY_HAS_POSTGRESQL
+    {"postgresql", &load_postgresql_driver, true},
+#endif
+    {"rewrite", &linked_in<rewrite_driver>},
+    {"raw-file", &linked_in<raw_file_driver>},
     {"null", &linked_in<null_driver>},
 };
 
@@ -79,6 +87,14 @@ Result<const Driver*> find_driver(std::string_view name_or_path) {
   return fail(
       Error(ErrorKind::bad_input, fmt::format("unknown store \"{}\"", name_or_path))
           .hint(near.empty() ? valid : fmt::format("did you mean \"{}\"? {}", near, valid)));
+}
+
+bool works_elsewhere(const Driver& driver) {
+  if (is_served(driver)) return true;
+  const std::string name = driver.name();
+  return std::ranges::any_of(kStores, [&name](const CompiledIn& store) {
+    return store.own_process && store.name == name;
+  });
 }
 
 Status validate_settings(std::string_view name_or_path, DurabilityClass durability,

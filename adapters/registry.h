@@ -18,6 +18,10 @@ namespace assay {
 /// alone is that of lode. They are ways to a store, not stores: store_names() has none.
 [[nodiscard]] Result<const Driver*> find_driver(std::string_view name_or_path);
 
+/// True for a store that works in a process of its own: what this one uses of CPU, memory and files
+/// is not what the store uses.
+[[nodiscard]] bool works_elsewhere(const Driver& driver);
+
 /// Refuses what the store would refuse of `given` when it is opened for `durability` and used by
 /// `sessions` threads at once (0: not known), without opening a directory: unknown names, values
 /// outside of their choices or range, settings that exclude each other. The error names setting,

@@ -24,8 +24,8 @@
 
 #include "adapters/opening.h"
 #include "adapters/rocksdb_log.h"
-#include "adapters/rocksdb_module.h"
 #include "adapters/rocksdb_settings.h"
+#include "adapters/store_modules.h"
 
 namespace assay {
 namespace {
@@ -486,4 +486,4 @@ extern "C" __attribute__((visibility("default"))) const assay::Driver* assay_roc
   static const assay::RocksdbDriver driver;
   return &driver;
 }
-static_assert(std::is_same_v<decltype(&assay_rocksdb_entry), assay::RocksdbEntry>);
+static_assert(std::is_same_v<decltype(&assay_rocksdb_entry), assay::StoreEntry>);

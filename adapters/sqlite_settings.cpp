@@ -188,6 +188,21 @@ Status sqlite_configure(SqliteConnection& connection, const SqlitePragmas& pragm
       pragmas.synchronous, pragmas.cache_kib, pragmas.mmap_bytes, pragmas.autocheckpoint_pages));
 }
 
+// Sorters keep everything in memory otherwise (sqlite_configure), which is right for keys and
+// values, where nothing is sorted. The directory is the whole process's: it is that of the
+// store whose tables were asked for last.
+Status sqlite_spill_into(SqliteConnection& connection, const std::string& directory) {
+  const Result<std::string> now = connection.text("PRAGMA temp_store_directory");
+  if (!now) return std::unexpected(now.error());
+  if (*now != directory) {
+    std::string quoted;
+    for (const char one : directory)
+      quoted += one == '\'' ? std::string("''") : std::string(1, one);
+    ASSAY_TRY(connection.run(fmt::format("PRAGMA temp_store_directory='{}'", quoted)));
+  }
+  return connection.run("PRAGMA temp_store=FILE");
+}
+
 Result<Settings> sqlite_effective_settings(SqliteConnection& connection) {
   constexpr std::array<std::pair<const char*, const char*>, 7> kPragmas{{
       {"journal_mode", "journal_mode"},

@@ -33,6 +33,8 @@ struct SqlitePragmas {
 
 /// Makes a new connection what `pragmas` says; an error when SQLite does not go along.
 [[nodiscard]] Status sqlite_configure(SqliteConnection& connection, const SqlitePragmas& pragmas);
+/// Lets the connection sort what its memory does not hold in files below `directory`.
+[[nodiscard]] Status sqlite_spill_into(SqliteConnection& connection, const std::string& directory);
 /// The settings in force, read back from the connection's pragmas.
 [[nodiscard]] Result<Settings> sqlite_effective_settings(SqliteConnection& connection);
 

@@ -15,6 +15,8 @@
 #include "adapters/opening.h"
 #include "adapters/sqlite_connection.h"
 #include "adapters/sqlite_settings.h"
+#include "adapters/sqlite_tables.h"
+#include "adapters/table_store.h"
 
 namespace assay {
 namespace {
@@ -85,7 +87,7 @@ class SqliteSession final : public Session {
   std::string value_;
 };
 
-class SqliteStore final : public Store {
+class SqliteStore final : public Store, public TableStore {
  public:
   SqliteStore(const OpenOptions& options, SqlitePragmas pragmas, Schema schema, bool queue_writers,
               const Capabilities& capabilities)
@@ -97,6 +99,8 @@ class SqliteStore final : public Store {
 
   [[nodiscard]] Status open(bool create, bool durable_directory);
   Result<std::unique_ptr<Session>> session() override;
+  TableStore* tables() override { return this; }
+  Result<std::unique_ptr<TableSession>> table_session() override;
   Status sync() override;
   Status checkpoint() override;
   Status settle() override { return {}; }
@@ -111,6 +115,7 @@ class SqliteStore final : public Store {
   }
   [[nodiscard]] bool exclusive() const { return pragmas_.locking_mode == "exclusive"; }
   Result<std::shared_ptr<SqliteConnection>> connect(bool create) const;
+  Result<std::shared_ptr<SqliteConnection>> connect_session();
   Status check_schema(bool create);
 
   const EntryLimits limits_;
@@ -372,22 +377,30 @@ Status SqliteStore::open(bool create, bool durable_directory) {
   return create && durable_directory ? sync_new_directory(directory_) : Status{};
 }
 
+/// A connection for one more session, or the store's own where there can be no other.
+Result<std::shared_ptr<SqliteConnection>> SqliteStore::connect_session() {
+  if (!exclusive()) return connect(false);
+  if (sessions_.load() == 0) return own_;
+  return fail(Error(ErrorKind::unsupported, "sqlite: one session only with locking_mode exclusive")
+                  .at(path())
+                  .hint("use locking_mode normal for several sessions"));
+}
+
 Result<std::unique_ptr<Session>> SqliteStore::session() {
-  Result<std::shared_ptr<SqliteConnection>> connection = own_;
-  if (exclusive()) {
-    if (sessions_.load() != 0) {
-      return fail(
-          Error(ErrorKind::unsupported, "sqlite: one session only with locking_mode exclusive")
-              .at(path())
-              .hint("use locking_mode normal for several sessions"));
-    }
-  } else {
-    connection = connect(false);
-    if (!connection) return std::unexpected(connection.error());
-  }
+  Result<std::shared_ptr<SqliteConnection>> connection = connect_session();
+  if (!connection) return std::unexpected(connection.error());
   auto session = std::make_unique<SqliteSession>(*this, std::move(*connection));
   ASSAY_TRY(session->prepare());
   return session;
+}
+
+Result<std::unique_ptr<TableSession>> SqliteStore::table_session() {
+  Result<std::shared_ptr<SqliteConnection>> connection = connect_session();
+  if (!connection) return std::unexpected(connection.error());
+  ASSAY_TRY(sqlite_spill_into(**connection, directory_));
+  sessions_.fetch_add(1);
+  return sqlite_tables(std::move(*connection), queue_writers_ ? &writers_ : nullptr,
+                       [this] { sessions_.fetch_sub(1); });
 }
 
 Status SqliteStore::sync() {
@@ -458,6 +471,7 @@ class SqliteDriver final : public Driver {
   Capabilities capabilities() const override {
     Capabilities can;
     can.ordered = can.rollback = can.atomic_batches = can.larger_than_memory = true;
+    can.tables = true;
     can.durability = {DurabilityClass::volatile_, DurabilityClass::process,
                       DurabilityClass::power_prefix, DurabilityClass::power_last,
                       DurabilityClass::power};

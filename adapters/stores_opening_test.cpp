@@ -19,7 +19,7 @@ using testing::open_store;
 using testing::read;
 
 std::vector<std::string> stores_with_files() {
-  std::vector<std::string> names = store_names();
+  std::vector<std::string> names = testing::quick_stores();
   std::erase(names, "null");
   return names;
 }

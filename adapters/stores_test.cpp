@@ -41,7 +41,7 @@ std::string case_name(const ::testing::TestParamInfo<Case>& info) {
 
 std::vector<Case> cases() {
   std::vector<Case> all;
-  for (const std::string& name : store_names()) {
+  for (const std::string& name : testing::quick_stores()) {
     if (!find_driver(name).value()->capabilities().retains_data) continue;
     for (const KeyKind kind : {KeyKind::bytes, KeyKind::u64}) {
       for (const auto durability : {DurabilityClass::process, DurabilityClass::power}) {

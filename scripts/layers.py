@@ -2,7 +2,7 @@
 """Checks the layering of the tree and the size of its files; prints each offence, exits 1 on any.
 
 Layering: what a folder may include from the tree is listed in ALLOWED, longest prefix first. A
-store's own header (sqlite3.h, rocksdb/, lmdb.h, engine/) may be included only where STORE_HEADERS
+store's own header (sqlite3.h, rocksdb/, lmdb.h, libpq-fe.h, engine/) may be included only where STORE_HEADERS
 says. Sizes: a source file has at most MAX_LINES lines.
 
 usage: layers.py [ROOT]   (default: the tree this script stands in)
@@ -32,11 +32,11 @@ ALLOWED = {
 }
 # Who may include the interface of a store that is not ours.
 STORE_HEADERS = {
-    "adapters": re.compile(r"^(sqlite3\.h|lmdb\.h|rocksdb/.*)$"),
+    "adapters": re.compile(r"^(sqlite3\.h|lmdb\.h|rocksdb/.*|libpq-fe\.h)$"),
     # SQLite is also the query engine over ledgers.
     "harness/ledger": re.compile(r"^sqlite3\.h$"),
 }
-ANY_STORE = re.compile(r"^(sqlite3\.h|lmdb\.h|rocksdb/.*)$")
+ANY_STORE = re.compile(r"^(sqlite3\.h|lmdb\.h|rocksdb/.*|libpq-fe\.h)$")
 INCLUDE = re.compile(r'^\s*#\s*include\s+[<"]([^>"]+)[>"]')
 TOP = {"engine", "adapters", "workloads", "harness", "plots"}
 

@@ -196,6 +196,7 @@ class ServedDriver final : public Driver {
   std::string version() const override { return behind_.version(); }
   Capabilities capabilities() const override {
     Capabilities can = behind_.capabilities();
+    can.tables = false;  // the protocol has none
     can.max_key_bytes = std::min(can.max_key_bytes, kBesideValueBytes / 2);
     can.max_value_bytes =
         std::min<std::uint64_t>(can.max_value_bytes, served::kFrameBytesMax - kBesideValueBytes);

@@ -182,9 +182,9 @@ json describe_clock(const SystemFiles& files) {
 
 json describe_packages(const SystemFiles& files) {
   constexpr std::string_view kStatus = "/var/lib/dpkg/status";
-  constexpr std::string_view kWanted[] = {"libsqlite3-0", "librocksdb", "liblmdb0",
-                                          "libc6",        "libstdc++6", "libxxhash0",
-                                          "libssl3",      "liblz4-1",   "libzstd1"};
+  constexpr std::string_view kWanted[] = {"libsqlite3-0", "librocksdb", "liblmdb0",     "libc6",
+                                          "libstdc++6",   "libxxhash0", "libssl3",      "liblz4-1",
+                                          "libzstd1",     "libpq5",     "postgresql-15"};
   json found = json::object();
   std::string name;
   for (const std::string& line : files.lines(kStatus)) {

@@ -14,7 +14,6 @@
 #include <nlohmann/json.hpp>
 
 #include "adapters/registry.h"
-#include "adapters/served/served_store.h"
 #include "harness/measure/clock.h"
 #include "harness/measure/memory_group.h"
 #include "harness/measure/pinning.h"
@@ -94,8 +93,9 @@ class Worker {
 
 /// Why the meters of this process do not see what the store uses; empty where they do.
 std::string_view store_elsewhere(const Driver& driver) {
-  return is_served(driver) ? "the store works in a daemon, whose own use is not measured"
-                           : std::string_view();
+  return works_elsewhere(driver)
+             ? "the store works in a process of its own, whose use is not measured"
+             : std::string_view();
 }
 
 Status Worker::open(bool create) {
