@@ -59,6 +59,7 @@ int run_command(int argc, char** argv) {
   cli::add_calibrate(app, invocation);
   cli::add_compare(app, invocation);
   cli::add_qualify(app, invocation);
+  cli::add_soak(app, invocation);
   cli::add_qualify_worker(app, invocation);
   cli::add_plot(app, invocation);
   cli::add_report(app, invocation);

@@ -37,6 +37,7 @@ void add_gate(CLI::App& app, Invocation& invocation);
 void add_calibrate(CLI::App& app, Invocation& invocation);
 void add_compare(CLI::App& app, Invocation& invocation);
 void add_qualify(CLI::App& app, Invocation& invocation);
+void add_soak(CLI::App& app, Invocation& invocation);
 void add_qualify_worker(CLI::App& app, Invocation& invocation);
 void add_plot(CLI::App& app, Invocation& invocation);
 void add_report(CLI::App& app, Invocation& invocation);
