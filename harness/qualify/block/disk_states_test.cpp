@@ -2,11 +2,13 @@
 #include "harness/qualify/block/disk_states.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <set>
 #include <string>
 
 #include <gtest/gtest.h>
 
+#include "adapters/temporary_directory.h"
 #include "harness/qualify/block/overlay_image.h"
 
 namespace assay::qualify::block {
@@ -194,6 +196,34 @@ TEST_F(DiskStates, a_full_log_refuses_and_says_so_until_it_is_wiped) {
   EXPECT_FALSE(disk_.full());
   EXPECT_EQ(disk_.length(), 0U);
   EXPECT_EQ(disk_.base()[7], '\0');
+}
+
+TEST(SharedDiskSpill,
+     what_does_not_fit_into_memory_lies_in_a_file_without_a_name_and_reads_the_same) {
+  const TemporaryDirectory home;
+  constexpr std::uint64_t kWrite =
+      6000;  // no divisor of a page: one of them lies across the border
+  Result<SharedDisk> disk = SharedDisk::make({.image_bytes = 1 << 20,
+                                              .log_bytes = 16 << 10,
+                                              .entries = 64,
+                                              .spill_bytes = 32 << 10,
+                                              .spill_directory = home.path()});
+  ASSERT_TRUE(disk) << disk.error().message();
+  EXPECT_TRUE(std::filesystem::is_empty(home.path()));
+  for (int round = 0; round < 2; ++round) {
+    std::string data;
+    for (std::uint32_t at = 0; at < 8; ++at) {
+      data.assign(kWrite, static_cast<char>('a' + at + static_cast<std::uint32_t>(round)));
+      ASSERT_TRUE(disk->append(LogEntry::Kind::write, at * kWrite, kWrite, data.data())) << at;
+    }
+    EXPECT_FALSE(disk->append(LogEntry::Kind::write, 0, kWrite, data.data())) << "48 KiB are all";
+    EXPECT_TRUE(disk->full());
+    for (std::uint32_t at = 0; at < 8; ++at)
+      EXPECT_EQ(
+          disk->data(disk->entries()[at]),
+          std::string(kWrite, static_cast<char>('a' + at + static_cast<std::uint32_t>(round))));
+    disk->wipe();
+  }
 }
 
 }  // namespace

@@ -3,6 +3,8 @@
 // `base` is the image as it was when recording began; every write, discard and flush since then is
 // an entry of the log, in the order in which the disk got them. The length of the log is one atomic
 // number, so that whoever acknowledges something can note how far the disk was by then.
+// What is written beyond `log_bytes` lies in a file without a name, whose pages the kernel can put
+// away, so that memory is bounded by image and `log_bytes`.
 // Invariants: an entry is counted only when all of it is in place, and before the disk answers;
 // entries do not change afterwards. The log is bounded: what finds no room is refused and noted.
 // Threads: one process appends; any process reads entries below length().
@@ -11,6 +13,7 @@
 #include <atomic>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "adapters/result.h"
@@ -39,8 +42,10 @@ class SharedDisk {
  public:
   struct Size {
     std::uint64_t image_bytes = 0;
-    std::uint64_t log_bytes = std::uint64_t{512} << 20;  ///< address space; used as it fills
-    std::uint32_t entries = 1U << 18;
+    std::uint64_t log_bytes = std::uint64_t{512} << 20;  ///< in memory; used as it fills
+    std::uint32_t entries = 1U << 20;
+    std::uint64_t spill_bytes = 0;     ///< what more may lie in a file
+    std::string spill_directory = {};  ///< where that is; needed for it alone
   };
   [[nodiscard]] static Result<SharedDisk> make(const Size& size);
   SharedDisk(SharedDisk&& other) noexcept;
@@ -68,12 +73,14 @@ class SharedDisk {
 
  private:
   struct Header;
-  SharedDisk(const Size& size, void* memory, std::uint64_t bytes);
+  SharedDisk(const Size& size, void* memory, std::uint64_t bytes, int spill);
+  [[nodiscard]] bool reserve(std::uint64_t end);
   [[nodiscard]] Header& header() const { return *static_cast<Header*>(memory_); }
 
   Size size_;
   void* memory_;
-  std::uint64_t bytes_;
+  std::uint64_t bytes_;  ///< of the memory, and behind it of the file
+  int spill_;            ///< -1: there is none
   LogEntry* entries_;
   char* image_;
   char* data_;
