@@ -1,12 +1,8 @@
 // assay qualify: does a store keep what it acknowledged? And `assay qualify replay BUNDLE`.
-#include <sys/vfs.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -15,22 +11,21 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <linux/magic.h>
 #include <nlohmann/json.hpp>
 
-#include "adapters/plain_name.h"
 #include "harness/cli/experiment_run.h"
 #include "harness/cli/matrix_page.h"
 #include "harness/cli/qualify_output.h"
+#include "harness/cli/qualify_places.h"
 #include "harness/cli/text_flags.h"
 #include "harness/cli/verb.h"
 #include "harness/experiment/stop_signal.h"
-#include "harness/ledger/ledger.h"
 #include "harness/qualify/block/exec_store.h"
 #include "harness/qualify/block/file_system.h"
 #include "harness/qualify/bundle.h"
 #include "harness/qualify/campaign.h"
 #include "harness/qualify/matrix.h"
+#include "harness/qualify/shards.h"
 
 namespace assay::cli {
 namespace {
@@ -64,16 +59,6 @@ struct MatrixOptions {
   bool html = false;
 };
 
-/// Memory is as good as a disk against SIGKILL, and faster: what was written to a file is the
-/// kernel's in both cases.
-std::string default_root() {
-  struct statfs info{};
-  const bool memory = ::statfs("/dev/shm", &info) == 0 && info.f_type == TMPFS_MAGIC &&
-                      ::access("/dev/shm", W_OK | X_OK) == 0 &&
-                      info.f_bavail * static_cast<std::uint64_t>(info.f_bsize) > (512ULL << 20);
-  return fmt::format("{}/assay-qualify-{}", memory ? "/dev/shm" : "/var/tmp", ::getuid());
-}
-
 /// "name=value"; a name once.
 Result<Settings> settings_of(const std::vector<std::string>& assignments) {
   Settings settings;
@@ -87,43 +72,6 @@ Result<Settings> settings_of(const std::vector<std::string>& assignments) {
                         fmt::format("--set gives '{}' twice", assignment.substr(0, equals))));
   }
   return settings;
-}
-
-/// The newest place below runs/ that was stopped by the same flags, else one that nobody has taken.
-std::string choose_place(const std::string& stem,
-                         const std::function<bool(const std::string& place)>& is_stopped) {
-  std::vector<std::string> stopped;
-  std::error_code code;
-  for (const auto& entry : fs::directory_iterator("runs", code))
-    if (entry.path().filename().string().starts_with(stem) && is_stopped(entry.path().string()))
-      stopped.push_back(entry.path().string());
-  if (!stopped.empty()) return *std::ranges::max_element(stopped);
-  std::string time = utc_now();
-  std::erase_if(time, [](char one) { return one == '-' || one == ':'; });
-  for (int again = 0;; ++again) {
-    const std::string path =
-        fmt::format("runs/{}{}{}", stem, time, again == 0 ? "" : fmt::format("-{}", again));
-    if (!fs::exists(path, code)) return path;
-  }
-}
-
-std::string choose_out(const qualify::CampaignPlan& plan) {
-  // A plug-in's file may have a name that leaves no room for what is put around it.
-  const std::string name = fs::path(plan.store).stem().string().substr(0, kPlainNameLettersMax);
-  const std::string stem = fmt::format("qualify-{}-", name);
-  return choose_place(stem, [&](const std::string& place) {
-    std::ifstream file(place + "/campaign.json");
-    const auto json = nlohmann::json::parse(file, nullptr, false);
-    return json.is_object() && json.value("identity", nlohmann::json()) == identity_json(plan) &&
-           !json.value("recorded", true);
-  });
-}
-
-/// In a tree its proofs go where results look for them; elsewhere below `out`.
-std::string ledger_of(const std::string& out_given) {
-  std::error_code code;
-  const bool in_tree = out_given.empty() && fs::is_directory("ledgers", code);
-  return in_tree ? "ledgers/qualification/ledger.jsonl" : "";
 }
 
 Result<std::vector<qualify::Level>> levels_of(const std::vector<std::string>& names) {
@@ -144,15 +92,6 @@ Result<std::vector<qualify::Level>> levels_of(const std::vector<std::string>& na
 std::uint32_t jobs_of(std::uint64_t given) {
   const unsigned processors = std::max(1U, std::thread::hardware_concurrency());
   return given == 0 ? std::min(processors, 8U) : static_cast<std::uint32_t>(given);
-}
-
-bool is_program(const std::string& store) {
-  return store.starts_with(qualify::block::kExecPrefix);
-}
-
-Result<const Driver*> driver_of(const std::string& store) {
-  return is_program(store) ? qualify::block::find_block_store(store)
-                           : plan_environment().find_store(store);
 }
 
 /// A program is seen from outside only: by what it acknowledges and what the disk was given.
@@ -229,22 +168,6 @@ Result<qualify::CampaignPlan> plan_of(const QualifyOptions& options) {
   return plan;
 }
 
-ExitStatus status_of(qualify::Verdict verdict) {
-  switch (verdict) {
-    case qualify::Verdict::pass:
-      return ExitStatus::done;
-    case qualify::Verdict::fail:
-      return ExitStatus::wrong_contents;
-    case qualify::Verdict::inconclusive:
-      return ExitStatus::void_experiment;
-    case qualify::Verdict::harness_error:
-      return ExitStatus::harness_error;
-    case qualify::Verdict::skipped:
-      return ExitStatus::environment;
-  }
-  return ExitStatus::internal_error;
-}
-
 Result<ExitStatus> run_qualify(const QualifyOptions& options) {
   const auto plan = plan_of(options);
   if (!plan) return fail(plan.error());
@@ -255,24 +178,7 @@ Result<ExitStatus> run_qualify(const QualifyOptions& options) {
     outcome = run_campaign(*plan, command_line(), stop.flag(), line);
   }
   if (!outcome) return fail(outcome.error());
-  if (options.json) {
-    nlohmann::json levels = nlohmann::json::array();
-    for (const qualify::LevelOutcome& level : outcome->levels) levels.push_back(to_json(level));
-    for (nlohmann::json& level : levels) level.erase("resume");
-    fmt::print("{}\n", nlohmann::json{{"levels", std::move(levels)},
-                                      {"verdict", to_string(worst_verdict(outcome->levels))},
-                                      {"interrupted", outcome->interrupted},
-                                      {"out", plan->out},
-                                      {"ledger", outcome->ledger_path}}
-                           .dump(2));
-  } else {
-    std::string settings;
-    for (const auto& [name, value] : plan->settings) settings += fmt::format(" {}={}", name, value);
-    fmt::print("{}{}, opened for durability {}, seed {}\n", printable(plan->store),
-               printable(settings), to_string(plan->durability), plan->seed);
-    for (const qualify::LevelOutcome& level : outcome->levels) print_outcome(*plan, level);
-    if (!outcome->interrupted) fmt::print("record    {}\n", outcome->ledger_path);
-  }
+  print_campaign(*plan, *outcome, options.json);
   if (outcome->interrupted)
     return fail(Error(ErrorKind::interrupted, "stopped; what was found so far is kept")
                     .at(plan->out)
@@ -353,14 +259,11 @@ Result<ExitStatus> replay(const std::string& path, const std::string& root) {
   if ((*driver)->version() != bundle->version)
     fmt::print("\nthe bundle was made with version {}, this is {}\n", bundle->version,
                (*driver)->version());
+  if (!again && !case_command(*bundle).empty()) return ExitStatus::done;
   fmt::print("\n{}\n", again ? "the failure shows again"
                              : "the failure does not show again: what came back is allowed");
   return again ? ExitStatus::wrong_contents : ExitStatus::done;
 }
-
-constexpr const char* kStatuses =
-    "Exit status: 0 PASS, 8 FAIL, 5 INCONCLUSIVE, 7 SKIPPED (the machine lacks what the level "
-    "needs), 12 HARNESS-ERROR; the worst of all levels counts.";
 
 void add_levels_flag(CLI::App& verb, QualifyOptions& options) {
   add_list_flag(verb, "--level,--levels", options.levels,
@@ -403,6 +306,50 @@ CLI::App* add_replay(CLI::App& verb, Invocation& invocation) {
   return again;
 }
 
+Result<ExitStatus> merge(const std::vector<std::string>& places, const std::string& out,
+                         bool json) {
+  std::vector<qualify::ShardFound> shards;
+  for (const std::string& place : places) {
+    auto found = qualify::read_shard(place);
+    if (!found) return fail(found.error());
+    shards.push_back(std::move(*found));
+  }
+  ASSAY_TRY(check_shards(shards));
+  const nlohmann::json& identity = shards.front().identity;
+  const auto driver = driver_of(identity.value("store", ""));
+  if (!driver) return fail(driver.error());
+  auto plan = qualify::plan_of_identity(identity, **driver);
+  if (!plan) return fail(plan.error());
+  plan->root = default_root();
+  plan->out = out.empty() ? choose_out(*plan) : out;
+  plan->ledger = ledger_of(out);
+  qualify::CampaignOutcome outcome;
+  auto levels = qualify::merge_shards(*plan, shards);
+  if (!levels) return fail(levels.error());
+  outcome.levels = std::move(*levels);
+  ASSAY_TRY(record_campaign(*plan, command_line(), outcome));
+  print_campaign(*plan, outcome, json);
+  return status_of(worst_verdict(outcome.levels));
+}
+
+CLI::App* add_merge(CLI::App& verb, Invocation& invocation) {
+  const auto places = std::make_shared<std::vector<std::string>>();
+  const auto out = std::make_shared<std::string>();
+  const auto json = std::make_shared<bool>(false);
+  CLI::App* const merging = verb.add_subcommand(
+      "merge", "Put the shards of one campaign together, recorded as the whole campaign");
+  merging->add_option("shards", *places, "what was the --out of each shard; all of them")
+      ->required();
+  merging->add_option("--out", *out,
+                      "directory for state and ledger instead of runs/qualify-STORE-TIME");
+  merging->add_flag("--json", *json, "print the outcome as JSON and nothing else");
+  merging->footer(kQualifyStatuses);
+  merging->callback([places, out, json, &invocation] {
+    invocation.action = [places, out, json] { return merge(*places, *out, *json); };
+  });
+  return merging;
+}
+
 CLI::App* add_matrix(CLI::App& verb, Invocation& invocation) {
   const auto options = std::make_shared<QualifyOptions>();
   const auto how = std::make_shared<MatrixOptions>();
@@ -424,7 +371,7 @@ CLI::App* add_matrix(CLI::App& verb, Invocation& invocation) {
   json->excludes(markdown)->excludes(junit)->excludes(html);
   markdown->excludes(junit)->excludes(html);
   junit->excludes(html);
-  matrix->footer(kStatuses);
+  matrix->footer(kQualifyStatuses);
   matrix->callback([options, how, &invocation] {
     invocation.action = [options, how] { return run_matrix(*options, *how); };
   });
@@ -453,7 +400,10 @@ void add_qualify(CLI::App& app, Invocation& invocation) {
   verb->add_option("--budget", options->budget,
                    "of each level: a time (60s, 5m) or a number of cases (1000 kills or states)")
       ->capture_default_str();
-  verb->add_option("--shard", options->shard, "I/N: this part of N of the same campaign")
+  verb->add_option(
+          "--shard", options->shard,
+          "I/N: this part of N of the same campaign; --budget is that of all N where it counts "
+          "cases; `assay qualify merge` puts them together")
       ->capture_default_str();
   add_list_flag(*verb, "--file-system,--file-systems", options->file_systems,
                 "of level B: ext4, ext4-nojournal, xfs, btrfs, separated by commas when several; "
@@ -464,11 +414,12 @@ void add_qualify(CLI::App& app, Invocation& invocation) {
   verb->add_option("--out", options->out,
                    "directory for bundles, state and ledger instead of runs/qualify-STORE-TIME");
   verb->add_flag("--json", options->json, "print the outcome as JSON and nothing else");
-  verb->footer(kStatuses);
+  verb->footer(kQualifyStatuses);
   CLI::App* const again = add_replay(*verb, invocation);
   CLI::App* const matrix = add_matrix(*verb, invocation);
-  verb->callback([options, again, matrix, &invocation] {
-    if (again->parsed() || matrix->parsed()) return;
+  CLI::App* const merging = add_merge(*verb, invocation);
+  verb->callback([options, again, matrix, merging, &invocation] {
+    if (again->parsed() || matrix->parsed() || merging->parsed()) return;
     invocation.action = [options] { return run_qualify(*options); };
   });
 }

@@ -106,6 +106,28 @@ void print_outcome(const qualify::CampaignPlan& plan, const qualify::LevelOutcom
     fmt::print("  bundle    {}  (assay qualify replay {})\n", bundle, bundle);
 }
 
+void print_campaign(const qualify::CampaignPlan& plan, const qualify::CampaignOutcome& outcome,
+                    bool as_json) {
+  if (as_json) {
+    nlohmann::json levels = nlohmann::json::array();
+    for (const qualify::LevelOutcome& level : outcome.levels) levels.push_back(to_json(level));
+    for (nlohmann::json& level : levels) level.erase("resume");
+    fmt::print("{}\n", nlohmann::json{{"levels", std::move(levels)},
+                                      {"verdict", to_string(worst_verdict(outcome.levels))},
+                                      {"interrupted", outcome.interrupted},
+                                      {"out", plan.out},
+                                      {"ledger", outcome.ledger_path}}
+                           .dump(2));
+  } else {
+    std::string settings;
+    for (const auto& [name, value] : plan.settings) settings += fmt::format(" {}={}", name, value);
+    fmt::print("{}{}, opened for durability {}, seed {}\n", printable(plan.store),
+               printable(settings), to_string(plan.durability), plan.seed);
+    for (const qualify::LevelOutcome& level : outcome.levels) print_outcome(plan, level);
+    if (!outcome.interrupted) fmt::print("record    {}\n", outcome.ledger_path);
+  }
+}
+
 std::string matrix_forecast(const qualify::MatrixPlan& plan) {
   const std::size_t left = rows_left(plan);
   std::string levels;

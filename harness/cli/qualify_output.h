@@ -33,6 +33,10 @@ class CampaignLine final : public qualify::CampaignObserver {
 
 void print_outcome(const qualify::CampaignPlan& plan, const qualify::LevelOutcome& outcome);
 
+/// All of what a campaign found, for a person or as JSON.
+void print_campaign(const qualify::CampaignPlan& plan, const qualify::CampaignOutcome& outcome,
+                    bool as_json);
+
 /// What a matrix is about to do, how long that takes where the budget is a time, and where it
 /// writes.
 [[nodiscard]] std::string matrix_forecast(const qualify::MatrixPlan& plan);

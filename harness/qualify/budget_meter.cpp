@@ -14,7 +14,12 @@ constexpr std::chrono::milliseconds kBetweenSentences{200};
 
 BudgetMeter::BudgetMeter(const CampaignPlan& plan, double spent_before_s, unsigned share)
     : failures_max_(plan.failures_max), before_s_(spent_before_s) {
-  if (plan.budget.cases) cases_ = std::max<std::uint64_t>(*plan.budget.cases / share, 1);
+  if (plan.budget.cases) {
+    // Those of them whose number is this shard's.
+    const std::uint64_t all = *plan.budget.cases / share;
+    const std::uint64_t before = std::min(all, plan.shard.index);
+    cases_ = std::max<std::uint64_t>((all - before + plan.shard.count - 1) / plan.shard.count, 1);
+  }
   if (plan.budget.time || !plan.budget.cases)
     time_ =
         std::max(plan.budget.time.value_or(kTimeOfNoBudget) / share, std::chrono::milliseconds(1));

@@ -1,7 +1,8 @@
 // How much of a campaign's budget a level has spent, and when it is time to say so.
 //
 // A budget is a number of cases, a time, or both, whichever ends first; without either it is a
-// minute. A level that was stopped goes on with the time that it had spent before. Threads: one.
+// minute. A number of cases is that of all shards together. A level that was stopped goes on with
+// the time that it had spent before. Threads: one.
 #pragma once
 
 #include <chrono>
@@ -20,7 +21,7 @@ class BudgetMeter {
   explicit BudgetMeter(const CampaignPlan& plan, double spent_before_s = 0.0, unsigned share = 1);
 
   [[nodiscard]] double elapsed_s() const;
-  /// Cases that are this level's, where the budget counts them; else 0.
+  /// Cases that are this level's and shard's, where the budget counts them; else 0.
   [[nodiscard]] std::uint64_t cases() const { return cases_; }
   /// 0 to 1, by what ends first.
   [[nodiscard]] double fraction(std::uint64_t cases) const;

@@ -150,6 +150,10 @@ Result<Judgement> judge_in_fork(const Bundle& bundle, const Driver& driver,
   return judgement_from_json(nlohmann::json::parse(text.get(), nullptr, false));
 }
 
+std::string case_command(const Bundle& bundle) {
+  return bundle.origin.is_object() ? bundle.origin.value("only_in_the_life", "") : "";
+}
+
 std::string bundle_story(const Bundle& bundle, const Judgement& now) {
   std::string text = fmt::format("{} {}, opened for durability {}", bundle.store, bundle.version,
                                  to_string(bundle.durability));
@@ -180,6 +184,9 @@ std::string bundle_story(const Bundle& bundle, const Judgement& now) {
   for (const Finding& finding : now.findings)
     text += fmt::format("  {}: {}\n", to_string(finding.kind), finding.text);
   if (now.findings.empty()) text += "  everything that was acknowledged, whole\n";
+  if (const std::string command = case_command(bundle); !command.empty())
+    text += fmt::format("\nthe failure was in the process itself, which this runs again: {}\n",
+                        command);
   return text;
 }
 

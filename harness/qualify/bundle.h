@@ -54,6 +54,10 @@ struct Bundle {
                                               const std::string& directory, SharedText& text,
                                               std::uint32_t& left_behind);
 
+/// Of a failure that was seen in the life of the store's process and not in what it left: the
+/// command that runs this life again. Else empty.
+[[nodiscard]] std::string case_command(const Bundle& bundle);
+
 /// What happened, for a person: what was acknowledged, how it was cut, what came back.
 [[nodiscard]] std::string bundle_story(const Bundle& bundle, const Judgement& now);
 

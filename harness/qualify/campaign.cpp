@@ -13,6 +13,7 @@
 #include "harness/provenance/sha256.h"
 #include "harness/qualify/record.h"
 #include "harness/qualify/root_space.h"
+#include "harness/qualify/second_look.h"
 #include "harness/trial/trial.h"
 
 namespace assay::qualify {
@@ -23,8 +24,8 @@ namespace fs = std::filesystem;
 /// `out`/campaign.json: the identity, and the levels so far.
 class CampaignState {
  public:
-  CampaignState(std::string path, nlohmann::json identity)
-      : path_(std::move(path)), identity_(std::move(identity)) {}
+  CampaignState(std::string path, const CampaignPlan& plan)
+      : path_(std::move(path)), identity_(identity_json(plan)), budget_(to_json(plan.budget)) {}
 
   Status load() {
     std::error_code code;
@@ -74,8 +75,10 @@ class CampaignState {
   Status save(bool recorded) const {
     nlohmann::json levels = nlohmann::json::array();
     for (const LevelOutcome& outcome : levels_) levels.push_back(to_json(outcome));
-    const nlohmann::json json = {
-        {"identity", identity_}, {"levels", std::move(levels)}, {"recorded", recorded}};
+    const nlohmann::json json = {{"identity", identity_},
+                                 {"budget", budget_},
+                                 {"levels", std::move(levels)},
+                                 {"recorded", recorded}};
     return write_named_output(path_, json.dump(1) + "\n");
   }
 
@@ -84,6 +87,7 @@ class CampaignState {
  private:
   std::string path_;
   nlohmann::json identity_;
+  nlohmann::json budget_;
   std::vector<LevelOutcome> levels_;
 };
 
@@ -190,7 +194,7 @@ Result<CampaignOutcome> run_campaign(const CampaignPlan& plan,
   const Result<DirectoryLock> lock = DirectoryLock::take(plan.out);
   if (!lock) return fail(lock.error());
   remove_stale_trials(plan.root);
-  CampaignState state(plan.out + "/campaign.json", identity_json(plan));
+  CampaignState state(plan.out + "/campaign.json", plan);
   ASSAY_TRY(state.load());
   SavingObserver saving(state, observer);
   CampaignOutcome outcome;
@@ -204,6 +208,9 @@ Result<CampaignOutcome> run_campaign(const CampaignPlan& plan,
     Result<std::vector<LevelOutcome>> ran =
         run_where_there_is_room(run, level, plan, before, stop, saving);
     if (!ran) return fail(ran.error());
+    // Told to the observer alone: what a second look finds is no level of this campaign.
+    if (level == Level::power_files)
+      for (LevelOutcome& one : *ran) look_again_under_a_file_system(plan, one, stop, observer);
     for (const LevelOutcome& one : *ran) state.put(one);
     outcome.interrupted = !all_finished(*ran);
     ASSAY_TRY(state.save(false));
@@ -214,6 +221,19 @@ Result<CampaignOutcome> run_campaign(const CampaignPlan& plan,
   ASSAY_TRY(append_records(plan, command_line, outcome));
   ASSAY_TRY(state.save(true));
   return outcome;
+}
+
+Status record_campaign(const CampaignPlan& plan, const std::vector<std::string>& command_line,
+                       CampaignOutcome& outcome) {
+  ASSAY_TRY(make_directories_durably(plan.out));
+  const Result<DirectoryLock> lock = DirectoryLock::take(plan.out);
+  if (!lock) return fail(lock.error());
+  CampaignState state(plan.out + "/campaign.json", plan);
+  ASSAY_TRY(state.load());
+  for (const LevelOutcome& one : outcome.levels) state.put(one);
+  ASSAY_TRY(state.save(false));
+  ASSAY_TRY(append_records(plan, command_line, outcome));
+  return state.save(true);
 }
 
 }  // namespace assay::qualify

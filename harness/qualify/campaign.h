@@ -45,6 +45,7 @@ struct Budget {
 };
 /// "60s", "5m", "1h", "500ms"; "1000" or "1000 cases" counts.
 [[nodiscard]] Result<Budget> parse_budget(std::string_view text);
+[[nodiscard]] nlohmann::json to_json(const Budget& budget);
 
 struct Shard {
   std::uint64_t index = 0;  ///< from 0
@@ -52,6 +53,12 @@ struct Shard {
 };
 /// "1/4" to "4/4".
 [[nodiscard]] Result<Shard> parse_shard(std::string_view text);
+
+/// Commits that were acknowledged when the power failed, at least and at most.
+struct CutRegion {
+  std::uint64_t least = 0;
+  std::uint64_t most = 0;
+};
 
 struct CampaignPlan {
   std::string store;                                    ///< as find_driver takes it
@@ -61,11 +68,13 @@ struct CampaignPlan {
   DurabilityClass claimed = DurabilityClass::power;  ///< what the settings leave of it
   std::vector<Level> levels;
   std::uint64_t seed = 1;
-  Budget budget;  ///< of each level
+  Budget budget;  ///< of each level; cases are those of all shards together
   Shard shard;
   HistoryShape shape;
   std::vector<std::string> file_systems = {"ext4"};  ///< of level B, which shares its budget
-  std::string root;                                  ///< where stores live while they are qualified
+  /// Of level B: its first history alone, and only cuts of this region.
+  std::optional<CutRegion> region;
+  std::string root;                        ///< where stores live while they are qualified
   std::string ledger;                      ///< where records go; empty = `out`/ledger.jsonl
   std::string out;                         ///< directory of bundles, state and ledger
   std::uint32_t jobs = 2;                  ///< cases at the same time
@@ -125,6 +134,11 @@ using RunLevel = std::function<Result<std::vector<LevelOutcome>>(
 /// The levels that there are. A new level is one line here.
 [[nodiscard]] RunLevel find_level(Level level);
 
+/// The outcome of one level and profile from those of all its shards: sums, and the verdict anew.
+using MergeLevel = std::function<Result<LevelOutcome>(const CampaignPlan& whole,
+                                                      const std::vector<LevelOutcome>& shards)>;
+[[nodiscard]] MergeLevel find_merge(Level level);
+
 struct CampaignOutcome {
   std::vector<LevelOutcome> levels;
   bool interrupted = false;
@@ -138,6 +152,12 @@ struct CampaignOutcome {
                                                    const std::vector<std::string>& command_line,
                                                    const std::atomic<bool>& stop,
                                                    CampaignObserver& observer);
+
+/// Keeps what was found and appends its records, as run_campaign() does at its end. `outcome` gets
+/// records and ledger.
+[[nodiscard]] Status record_campaign(const CampaignPlan& plan,
+                                     const std::vector<std::string>& command_line,
+                                     CampaignOutcome& outcome);
 
 /// What a campaign of the same identity found that has ended and is recorded below `plan.out`;
 /// empty where there is none.

@@ -80,6 +80,11 @@ Result<Budget> parse_budget(std::string_view text) {
                   .hint("write a time (500ms, 60s, 5m, 1h) or a number of cases (1000)"));
 }
 
+nlohmann::json to_json(const Budget& budget) {
+  return {{"cases", budget.cases ? nlohmann::json(*budget.cases) : nullptr},
+          {"time_ms", budget.time ? nlohmann::json(budget.time->count()) : nullptr}};
+}
+
 Result<Shard> parse_shard(std::string_view text) {
   const std::size_t slash = text.find('/');
   const auto index = positive(text.substr(0, slash));

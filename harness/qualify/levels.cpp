@@ -24,4 +24,20 @@ RunLevel find_level(Level level) {
   return nullptr;
 }
 
+MergeLevel find_merge(Level level) {
+  switch (level) {
+    case Level::kill:
+      return merge_kill_level;
+    case Level::power_files:
+      return power::merge_power_level;
+    case Level::power_blocks:
+      return block::merge_block_level;
+    case Level::errors:
+      return error::merge_error_level;
+    case Level::rot:
+      return rot::merge_rot_level;
+  }
+  return nullptr;
+}
+
 }  // namespace assay::qualify

@@ -57,7 +57,7 @@ class Running {
     while (!stop_.load() && can_) {
       for (Lane& lane : lanes_) ASSAY_TRY(listen(lane));
       for (Lane& lane : lanes_)
-        if (lane.ready && !lane.busy && can_ && !spent()) ASSAY_TRY(hand_out(lane));
+        if (lane.ready && !lane.busy && can_ && !spent() && is_wanted()) ASSAY_TRY(hand_out(lane));
       tell();
       const bool all_idle =
           std::ranges::none_of(lanes_, [](const Lane& lane) { return lane.busy || !lane.ready; });
@@ -153,6 +153,13 @@ class Running {
   }
 
   [[nodiscard]] bool spent() const { return meter_.spent(outcome_) || in_vain_ > kCasesInVain; }
+
+  /// A case more than the budget would be one of which the next shard, or nobody, is to tell.
+  [[nodiscard]] bool is_wanted() const {
+    const auto busy = static_cast<std::uint64_t>(
+        std::ranges::count_if(lanes_, [](const Lane& lane) { return lane.busy; }));
+    return meter_.cases() == 0 || outcome_.cases + busy < meter_.cases();
+  }
 
   void note_position() {
     outcome_.elapsed_s = meter_.elapsed_s();

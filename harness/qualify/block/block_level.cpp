@@ -15,6 +15,7 @@
 #include "harness/qualify/budget_meter.h"
 #include "harness/qualify/bundle.h"
 #include "harness/qualify/controls.h"
+#include "harness/qualify/shards.h"
 #include "harness/trial/trial_directory.h"
 
 namespace assay::qualify::block {
@@ -23,6 +24,37 @@ namespace {
 constexpr std::uint64_t kTransactions = 48;  ///< of all writers together
 constexpr std::uint64_t kStatesOfHistory = 125;
 constexpr std::uint32_t kShrinkTries = 40;
+constexpr std::uint64_t kSpillBytes = std::uint64_t{8} << 30;  ///< of a history's log, on a disk
+
+/// The verdict of all cuts; `exhausted`: there are no more of them.
+void judge(const CampaignPlan& plan, bool exhausted, const std::string& disk_error,
+           LevelOutcome& outcome) {
+  const auto control = find_control(plan.store, plan.settings_in_force, Crash::power);
+  outcome.proven.reset();
+  if (!disk_error.empty()) {
+    outcome.verdict = Verdict::harness_error;
+    outcome.reason =
+        "the disk lost what was flushed, so that nothing is said about the store: " + disk_error;
+  } else if (outcome.failures > 0) {
+    outcome.verdict = Verdict::fail;
+  } else if (outcome.cases < kLeastCuts && !exhausted) {
+    outcome.verdict = Verdict::inconclusive;
+    outcome.reason = fmt::format("{} cuts are too few to say anything; at least {} are needed",
+                                 outcome.cases, kLeastCuts);
+  } else if (control && control->must_reach && outcome.cases >= kStandardCuts &&
+             outcome.observed < *control->must_reach) {
+    outcome.verdict = Verdict::harness_error;
+    outcome.reason = fmt::format(
+        "these settings lose '{}' by their own documentation ({}), but {} cuts showed '{}' at "
+        "worst: the harness does not see what it must",
+        to_string(*control->must_reach), control->source, outcome.cases,
+        to_string(outcome.observed));
+  } else {
+    outcome.verdict = Verdict::pass;
+    outcome.reason.clear();
+    outcome.proven = class_proven_by(outcome.observed);
+  }
+}
 
 class BlockLevel {
  public:
@@ -57,7 +89,9 @@ class BlockLevel {
     lanes_plan_.shape = plan_.shape;
     lanes_plan_.transactions = std::max<std::uint64_t>(kTransactions / plan_.shape.writers, 8);
     lanes_plan_.patience = std::chrono::milliseconds(plan_.open_timeout_ms);
-    Result<SharedDisk> disk = SharedDisk::make({.image_bytes = lanes_plan_.system.image_bytes});
+    Result<SharedDisk> disk = SharedDisk::make({.image_bytes = lanes_plan_.system.image_bytes,
+                                                .spill_bytes = kSpillBytes,
+                                                .spill_directory = plan_.out});
     if (!disk) return fail(disk.error());
     Result<TrialDirectory> home = TrialDirectory::make(plan_.root);
     if (!home) return fail(home.error());
@@ -77,11 +111,11 @@ class BlockLevel {
       // Between two histories only: what is kept of a part of one would be counted again with it.
       note_position();
       observer_.so_far(outcome_);
-      if (exhausted_ && found_new_ == 0) break;
+      if (plan_.region || (exhausted_ && found_new_ == 0)) break;
     }
     outcome_.finished = !stop_;
     if (outcome_.finished) outcome_.resume = nullptr;
-    judge();
+    judge(plan_, exhausted_, disk_error_, outcome_);
     return std::move(outcome_);
   }
 
@@ -104,6 +138,7 @@ class BlockLevel {
     const Result<Recorded> recorded = recorded_from_json(*answer);
     if (!recorded) return fail(recorded.error());
     CutSearch search(disk, *recorded, seed, lanes, lanes_plan_.patience);
+    if (plan_.region) search.only(*plan_.region);
     note_recording(disk, *recorded, search);
     std::optional<Cut> worst;
     found_new_ = 0;
@@ -126,6 +161,7 @@ class BlockLevel {
   [[nodiscard]] std::uint64_t states_of_history() const {
     const std::uint64_t all = meter_.cases();
     if (all == 0) return kStatesOfHistory;
+    if (plan_.region) return all;
     return std::min(all - std::min(all, outcome_.cases),
                     std::clamp<std::uint64_t>(all / 4, 20, kStatesOfHistory));
   }
@@ -245,34 +281,6 @@ class BlockLevel {
     outcome_.resume = {{"next", next_}};
   }
 
-  void judge() {
-    const auto control = find_control(plan_.store, plan_.settings_in_force, Crash::power);
-    outcome_.proven.reset();
-    if (!disk_error_.empty()) {
-      outcome_.verdict = Verdict::harness_error;
-      outcome_.reason =
-          "the disk lost what was flushed, so that nothing is said about the store: " + disk_error_;
-    } else if (outcome_.failures > 0) {
-      outcome_.verdict = Verdict::fail;
-    } else if (outcome_.cases < kLeastCuts && !exhausted_) {
-      outcome_.verdict = Verdict::inconclusive;
-      outcome_.reason = fmt::format("{} cuts are too few to say anything; at least {} are needed",
-                                    outcome_.cases, kLeastCuts);
-    } else if (control && control->must_reach && outcome_.cases >= kStandardCuts &&
-               outcome_.observed < *control->must_reach) {
-      outcome_.verdict = Verdict::harness_error;
-      outcome_.reason = fmt::format(
-          "these settings lose '{}' by their own documentation ({}), but {} cuts showed '{}' at "
-          "worst: the harness does not see what it must",
-          to_string(*control->must_reach), control->source, outcome_.cases,
-          to_string(outcome_.observed));
-    } else {
-      outcome_.verdict = Verdict::pass;
-      outcome_.reason.clear();
-      outcome_.proven = class_proven_by(outcome_.observed);
-    }
-  }
-
   const CampaignPlan& plan_;
   LanePlan lanes_plan_;
   LevelOutcome outcome_;
@@ -327,6 +335,20 @@ Result<std::vector<LevelOutcome>> run_block_level(const CampaignPlan& plan,
                                                   const std::atomic<bool>& stop,
                                                   CampaignObserver& observer) {
   return run_block_level_on({}, plan, from, stop, observer);
+}
+
+Result<LevelOutcome> merge_block_level(const CampaignPlan& whole,
+                                       const std::vector<LevelOutcome>& shards) {
+  LevelOutcome sum = add_up(shards);
+  if (sum.verdict == Verdict::skipped) return sum;
+  // A shard that passes with few cuts has seen all that there are.
+  const bool exhausted = std::ranges::all_of(
+      shards, [](const LevelOutcome& shard) { return shard.verdict == Verdict::pass; });
+  std::string disk_error;
+  for (const LevelOutcome& shard : shards)
+    if (shard.coverage.contains("states_that_the_disk_cannot_have")) disk_error = shard.reason;
+  judge(whole, exhausted, disk_error, sum);
+  return sum;
 }
 
 }  // namespace assay::qualify::block

@@ -27,6 +27,10 @@ inline constexpr std::uint64_t kStandardCuts = 500;
     const CampaignPlan& plan, const std::vector<LevelOutcome>& from, const std::atomic<bool>& stop,
     CampaignObserver& observer);
 
+/// As MergeLevel.
+[[nodiscard]] Result<LevelOutcome> merge_block_level(const CampaignPlan& whole,
+                                                     const std::vector<LevelOutcome>& shards);
+
 /// The same on a disk that misbehaves: the control of the level itself.
 [[nodiscard]] Result<std::vector<LevelOutcome>> run_block_level_on(
     const DiskFault& fault, const CampaignPlan& plan, const std::vector<LevelOutcome>& from,

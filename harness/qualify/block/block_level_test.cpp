@@ -134,6 +134,22 @@ TEST_F(BlockLevelTest, a_claim_that_is_not_kept_fails_with_a_bundle_that_shows_i
   EXPECT_FALSE(again->allowed(bundle->allowed));
 }
 
+TEST_F(BlockLevelTest, a_failure_of_level_F_is_tried_again_on_a_disk_and_shows_there) {
+  CampaignPlan plan = plan_of("raw-file", {{"method", "none"}}, 100);
+  plan.claimed = DurabilityClass::power;  // as a user would who believes it
+  plan.settings_in_force.clear();         // ... and no table knows better
+  plan.levels = {Level::power_files};
+  Silent silent;
+  const auto outcome = run_campaign(plan, {"test"}, stop_, silent);
+  ASSERT_TRUE(outcome) << outcome.error().message();
+  ASSERT_EQ(outcome->levels.size(), 1U) << "a second look is no level";
+  const LevelOutcome& level = outcome->levels.front();
+  EXPECT_EQ(level.verdict, Verdict::fail) << level.reason;
+  EXPECT_EQ(level.coverage["at_level_B"]["outcome"], "fails") << level.coverage["at_level_B"];
+  EXPECT_NE(level.reason.find("on ext4, too"), std::string::npos) << level.reason;
+  EXPECT_NE(level.bundles.back().find("/B-ext4-"), std::string::npos) << level.bundles.back();
+}
+
 TEST_F(BlockLevelTest, a_disk_that_loses_what_was_flushed_is_the_harness_error_and_no_verdict) {
   const LevelOutcome outcome =
       run(plan_of("sqlite", {{"journal_mode", "wal"}, {"synchronous", "full"}}, 40),

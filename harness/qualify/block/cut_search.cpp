@@ -33,6 +33,10 @@ bool CutSearch::next(Cut& cut) {
   DiskState state;
   while (picker_.next(state)) {
     cut = cut_of(std::move(state));
+    if (region_) {
+      const std::uint64_t known = cut.known.acknowledged_commits();
+      if (known < region_->least || known > region_->most) continue;
+    }
     image_.become(cut.state);
     const std::uint64_t hash = image_.hash();
     if (seen_.emplace(hash, notes_of(cut.known)).second) {

@@ -17,6 +17,7 @@
 #include "harness/qualify/block/disk_states.h"
 #include "harness/qualify/block/lane.h"
 #include "harness/qualify/block/overlay_image.h"
+#include "harness/qualify/campaign.h"
 
 namespace assay::qualify::block {
 
@@ -45,6 +46,8 @@ class CutSearch {
         picker_(disk.entries(), history_seed),
         image_(disk) {}
 
+  /// From now on only states of this region.
+  void only(const CutRegion& region) { region_ = region; }
   /// Looks at up to `states_max` distinct states; `see` gets each, and says whether to go on.
   [[nodiscard]] Status look(std::uint64_t states_max, const std::function<bool(const Cut&)>& see);
 
@@ -81,6 +84,7 @@ class CutSearch {
   std::set<std::pair<std::uint64_t, std::uint64_t>> seen_;
   std::set<std::uint64_t> images_;
   std::map<std::size_t, Cut> running_;
+  std::optional<CutRegion> region_;
   std::uint64_t same_images_ = 0;
   bool exhausted_ = false;
 };

@@ -9,6 +9,7 @@
 #include "harness/qualify/controls.h"
 #include "harness/qualify/error/error_server.h"
 #include "harness/qualify/served_level.h"
+#include "harness/qualify/shards.h"
 
 namespace assay::qualify::error {
 namespace {
@@ -29,6 +30,8 @@ void add_round(const nlohmann::json& round, LevelOutcome& outcome) {
   } else {
     count(coverage, "faults_not_reached");
   }
+  const bool several = round.at("writers").get<std::uint64_t>() > 1;
+  if (several) count(coverage, "lives_with_several_writers");
   count(coverage, "acknowledged_commits", round.at("acknowledged"));
   count(coverage, "readings_refused", round.at("unread"));
   count(coverage, "processes_left_behind", round.at("left_behind"));
@@ -41,6 +44,7 @@ void add_round(const nlohmann::json& round, LevelOutcome& outcome) {
   outcome.lost_most = std::max(outcome.lost_most, round.at("lost").get<std::uint64_t>());
   if (round.at("findings").empty()) return;
   ++outcome.failures;
+  if (several) count(coverage, "failures_with_several_writers");
   for (const nlohmann::json& finding : round.at("findings"))
     count(coverage["findings"], finding.at("kind"));
   const nlohmann::json& first = round.at("findings").at(0);
@@ -112,6 +116,14 @@ Result<std::vector<LevelOutcome>> run_error_level(const CampaignPlan& plan,
   Result<LevelOutcome> done = run_served_level(how, plan, std::move(outcome), stop, observer);
   if (!done) return fail(done.error());
   return std::vector<LevelOutcome>{std::move(*done)};
+}
+
+Result<LevelOutcome> merge_error_level(const CampaignPlan& /*whole*/,
+                                       const std::vector<LevelOutcome>& shards) {
+  LevelOutcome sum = add_up(shards);
+  if (sum.verdict == Verdict::skipped) return sum;
+  judge_errors(true, sum);
+  return sum;
 }
 
 }  // namespace assay::qualify::error

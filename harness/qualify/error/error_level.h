@@ -17,4 +17,8 @@ inline constexpr std::uint64_t kLeastFaults = 100;
     const CampaignPlan& plan, const std::vector<LevelOutcome>& from, const std::atomic<bool>& stop,
     CampaignObserver& observer);
 
+/// As MergeLevel.
+[[nodiscard]] Result<LevelOutcome> merge_error_level(const CampaignPlan& whole,
+                                                     const std::vector<LevelOutcome>& shards);
+
 }  // namespace assay::qualify::error

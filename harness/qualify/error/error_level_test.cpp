@@ -54,6 +54,15 @@ TEST_P(ErrorLevelTest, a_mistake_is_caught_and_called_by_its_name) {
   EXPECT_TRUE(findings.contains(GetParam().shows_as)) << level.coverage.dump(1) << level.reason;
   EXPECT_EQ(outcome->records.at(0)["outcome"], "undecided") << "errors refute no class";
   EXPECT_TRUE(std::filesystem::is_empty(made.root)) << "something of ours stays behind";
+  ASSERT_FALSE(level.bundles.empty()) << "every failure can be shown";
+  const auto bundle = read_bundle(level.bundles.front());
+  ASSERT_TRUE(bundle) << bundle.error().message();
+  const std::string command = case_command(*bundle);
+  if (GetParam().shows_as == "hung" || GetParam().shows_as == "crashed") {
+    EXPECT_NE(command.find("--level E --seed 7 --shard "), std::string::npos) << command;
+    EXPECT_NE(bundle_story(*bundle, bundle->judgement).find(GetParam().shows_as),
+              std::string::npos);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Toy, ErrorLevelTest, ::testing::ValuesIn(sync_mistakes()),
@@ -84,6 +93,25 @@ TEST_F(ErrorLevelTest, a_store_that_writes_again_before_it_syncs_again_is_not_bl
   EXPECT_EQ(level.verdict, Verdict::pass) << level.reason << level.coverage.dump(1);
   EXPECT_GT(level.coverage.value("lives_that_acknowledge_after_a_failed_sync", 0), 0)
       << "it does go on after a failed sync";
+}
+
+TEST_F(ErrorLevelTest, several_writers_at_once_are_told_of_errors_and_the_wrong_are_found) {
+  CampaignPlan made = plan("none", "160");
+  made.shape.writers = 3;
+  const auto right = run(made);
+  ASSERT_TRUE(right) << right.error().message();
+  const LevelOutcome& level = right->levels.at(0);
+  EXPECT_EQ(level.verdict, Verdict::pass) << level.reason << level.coverage.dump(1);
+  EXPECT_GT(level.coverage.value("lives_with_several_writers", 0), 15);
+  EXPECT_LT(level.coverage.value("lives_with_several_writers", 0), 80);
+  CampaignPlan wrong = plan("ignores_a_failed_sync", "1500");
+  wrong.shape.writers = 3;
+  wrong.out = directory_.file("wrong");
+  wrong.failures_max = 30;
+  const auto found = run(wrong);
+  ASSERT_TRUE(found) << found.error().message();
+  EXPECT_GT(found->levels.at(0).coverage.value("failures_with_several_writers", 0), 0)
+      << found->levels.at(0).coverage.dump(1);
 }
 
 TEST_F(ErrorLevelTest, the_bundle_of_a_lost_page_shows_it_again) {

@@ -1,7 +1,10 @@
 #include "harness/qualify/error/error_life.h"
 
 #include <memory>
+#include <mutex>
+#include <thread>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -45,16 +48,29 @@ class Life {
 
  private:
   void note(const std::string& what, const Error& error) {
+    const std::scoped_lock lock(mutex_);
     ++report_.failed;
     if (report_.errors.size() < kErrorsTold)
       report_.errors.push_back(fmt::format("{}: {}", what, error.message()));
   }
 
-  /// A session that has failed is not used again: the next transaction gets a new one.
+  /// `count` transactions of all writers together, each in a thread of its own.
   void make(Store& store, std::uint64_t count) {
+    const std::uint32_t writers = order_.history->shape().writers;
+    const std::uint64_t each = (count + writers - 1) / writers;
+    std::vector<std::thread> others;
+    for (std::uint32_t writer = 1; writer < writers; ++writer)
+      others.emplace_back([&, writer] { write(store, writer, each); });
+    write(store, 0, each);
+    for (std::thread& other : others) other.join();
+    made_ += each;
+  }
+
+  /// A session that has failed is not used again: the next transaction gets a new one.
+  void write(Store& store, std::uint32_t writer, std::uint64_t count) {
     std::unique_ptr<Session> session;
-    for (std::uint64_t at = 0; at < count; ++at, ++made_) {
-      const Transaction transaction = order_.history->transaction(0, order_.first + made_);
+    for (std::uint64_t made = made_; made < made_ + count; ++made) {
+      const Transaction transaction = order_.history->transaction(writer, order_.first + made);
       if (!session) {
         Result<std::unique_ptr<Session>> opened = store.session();
         if (!opened) {
@@ -63,21 +79,24 @@ class Life {
         }
         session = std::move(*opened);
       }
-      receipts_.begun(0, transaction.number);
+      receipts_.begun(writer, transaction.number);
       const Status done = perform_transaction(*session, *order_.history, transaction);
       if (done) {
-        receipts_.acknowledged(0, transaction.number);
-        if (!transaction.rolled_back && made_ % kReadEvery == 0) read_back(*session, transaction);
+        receipts_.acknowledged(writer, transaction.number);
+        if (!transaction.rolled_back && made % kReadEvery == 0) read_back(*session, transaction);
       } else {
-        note(fmt::format("transaction {}", transaction.number), done.error());
+        note(order_.history->shape().writers == 1
+                 ? fmt::format("transaction {}", transaction.number)
+                 : fmt::format("transaction {} of writer {}", transaction.number, writer),
+             done.error());
         session.reset();
       }
-      look_after(store);
+      if (writer == 0) look_after(store, made);
     }
   }
 
-  void look_after(Store& store) {
-    if ((made_ + 1) % kSyncEvery == 0) {
+  void look_after(Store& store, std::uint64_t made) {
+    if ((made + 1) % kSyncEvery == 0) {
       const std::uint64_t began = receipts_.sync_begins();
       const Status synced = store.sync();
       if (synced)
@@ -85,7 +104,7 @@ class Life {
       else
         note("sync", synced.error());
     }
-    if ((made_ + 1) % kCheckpointEvery == 0) {
+    if ((made + 1) % kCheckpointEvery == 0) {
       receipts_.stage(Stage::checkpoint);
       if (const Status done = store.checkpoint(); !done) note("checkpoint", done.error());
       receipts_.stage(Stage::open);
@@ -95,16 +114,19 @@ class Life {
   void read_back(Session& session, const Transaction& made) {
     const Change& last = made.changes.back();
     std::string_view value;
-    const Result<bool> found = session.get(order_.history->key_bytes({0, last.key}), value);
+    const Result<bool> found =
+        session.get(order_.history->key_bytes({made.writer, last.key}), value);
     if (!found) {
       note(fmt::format("reading after transaction {}", made.number), found.error());
-    } else if ((*found != !last.erase || (*found && value != last.value)) &&
-               report_.wrong.empty()) {
+      return;
+    }
+    if (*found == !last.erase && (!*found || value == last.value)) return;
+    const std::scoped_lock lock(mutex_);
+    if (report_.wrong.empty())
       report_.wrong = fmt::format(
           "transaction {} was acknowledged, but right after it the key that it changed last does "
           "not hold what it wrote",
           made.number);
-    }
   }
 
   void read_all(Store& store) {
@@ -129,7 +151,8 @@ class Life {
   const LifeOrder& order_;
   SharedReceipts& receipts_;
   LifeReport report_;
-  std::uint64_t made_ = 0;
+  std::mutex mutex_;        ///< of the report, while writers run
+  std::uint64_t made_ = 0;  ///< of each writer
 };
 
 }  // namespace

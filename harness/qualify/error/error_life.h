@@ -4,7 +4,7 @@
 // everything while the fault may still be there, says that the disk works again, makes a few more
 // transactions, reads everything again, says that power is lost, and closes. A transaction whose
 // error the store reported stays begun in the receipts: it may be there or not.
-// Runs in a fork of its own, with one thread of ours.
+// Runs in a fork of its own, with one thread of ours for each writer of the history.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ struct LifeOrder {
   OpenOptions options;
   const History* history = nullptr;
   std::uint64_t first = 1;               ///< number of the first transaction
-  std::uint64_t transactions = 14;       ///< while the fault may come
+  std::uint64_t transactions = 14;       ///< of all writers, while the fault may come
   std::uint64_t transactions_after = 4;  ///< when the disk works again
   std::vector<std::uint64_t> crashes;    ///< as Acknowledgements has them
 };

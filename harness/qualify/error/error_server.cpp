@@ -30,7 +30,20 @@ constexpr std::uint64_t kBaseTransactions = 8;
 /// A life takes milliseconds: what takes longer than this hangs.
 constexpr std::uint32_t kLongest_ms = 10'000;
 
+constexpr std::uint64_t kWritersOneIn = 4;
+
 constexpr int kCannotGoOn = 4;
+constexpr std::uint64_t kShardsMax = 100'000;  ///< as --shard takes it
+
+/// As it is where only plain characters are in it.
+std::string quoted_for_a_shell(const std::string& text) {
+  if (text.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                             "_-./=:,") == std::string::npos)
+    return text;
+  std::string quoted = "'";
+  for (const char one : text) quoted += one == '\'' ? std::string("'\\''") : std::string(1, one);
+  return quoted + "'";
+}
 
 }  // namespace
 
@@ -88,8 +101,6 @@ bool is_error_request(const nlohmann::json& json) {
 
 Result<ErrorServer> ErrorServer::make(ErrorRequest request, const Driver& driver) {
   ASSAY_TRY(adopt_orphans());
-  // One writer: an error is then followed by what the same history would have done next.
-  request.base.shape.writers = 1;
   std::error_code code;
   // As /proc tells it.
   request.base.directory = fs::canonical(request.base.directory, code).string();
@@ -106,10 +117,18 @@ std::chrono::milliseconds ErrorServer::patience() const {
   return std::chrono::milliseconds(std::min(request_.base.open_timeout_ms, kLongest_ms));
 }
 
+/// Every other history: with one writer an error is followed by what the history would have done
+/// next, with several by what others were about to be told.
+bool ErrorServer::has_writers(std::uint64_t index) const {
+  return request_.base.shape.writers > 1 && index % 2 == 1;
+}
+
 History ErrorServer::history_of(std::uint64_t index) const {
   const std::uint64_t seed = request_.base.seed;
   std::seed_seq seeds{seed & 0xffffffff, seed >> 32, index & 0xffffffff, index >> 32};
-  return {std::mt19937_64(seeds)(), request_.base.shape};
+  HistoryShape shape = request_.base.shape;
+  if (!has_writers(index)) shape.writers = 1;
+  return {std::mt19937_64(seeds)(), shape};
 }
 
 Result<nlohmann::json> ErrorServer::describe() {
@@ -167,7 +186,7 @@ Result<std::string> ErrorServer::recovered_base(std::uint64_t index) {
       return kCannotGoOn;
     }
     LifePlan plan;
-    plan.first = {1};
+    plan.first.assign(history.shape().writers, 1);
     plan.transactions = kBaseTransactions;
     plan.checkpoint_every = 5;
     const Status done = perform(**store, history, plan, receipts_);
@@ -203,8 +222,10 @@ Status ErrorServer::begin(Case& now) {
   ASSAY_TRY(copy_directory(base, data()));
   receipts_.stage(Stage::open);
   for (std::uint64_t number = 1; number <= kBaseTransactions; ++number) {
-    receipts_.begun(0, number);
-    receipts_.acknowledged(0, number);
+    for (std::uint32_t writer = 0; writer < now.history.shape().writers; ++writer) {
+      receipts_.begun(writer, number);
+      receipts_.acknowledged(writer, number);
+    }
   }
   now.order.first = kBaseTransactions + 1;
   now.order.options.create = false;
@@ -271,19 +292,21 @@ void ErrorServer::judge_life(Case& now) {
                                                            ? std::string(to_string(read.loss))
                                                            : read.findings[0].text);
   if (now.seen.sync_failed_at == 0) return;
-  for (const Acknowledgements::Writer& writer : now.known.writers)
-    for (std::uint64_t index = 0; index < writer.since.size(); ++index)
-      if (writer.since[index].acknowledged >= now.seen.sync_failed_at &&
-          !now.history.transaction(0, writer.base.number + 1 + index).rolled_back)
+  for (std::uint32_t writer = 0; writer < now.known.writers.size(); ++writer) {
+    const Acknowledgements::Writer& of = now.known.writers[writer];
+    for (std::uint64_t index = 0; index < of.since.size(); ++index)
+      if (of.since[index].acknowledged >= now.seen.sync_failed_at &&
+          !now.history.transaction(writer, of.base.number + 1 + index).rolled_back)
         ++now.acknowledged_after_failed_sync;
+  }
 }
 
 Status ErrorServer::check(Case& now, const std::string& directory, Loss allowed,
                           const std::string& kind) {
   if (now.keeps_image && now.failing_directory.empty()) {
     std::error_code code;
-    fs::remove_all(image(), code);
-    ASSAY_TRY(copy_directory(directory, image()));
+    fs::remove_all(image_of(directory), code);
+    ASSAY_TRY(copy_directory(directory, image_of(directory)));
   }
   text_.clear();
   receipts_.stage(Stage::starting);
@@ -338,9 +361,16 @@ Status ErrorServer::run_case(std::uint64_t number, const std::string& bundle,
   const bool recovers = turn % 2 == 1;
   const std::uint64_t count = counts_[recovers ? 1 : 0][static_cast<std::size_t>(shape.sort)];
   if (count == 0) return {};
-  const std::uint64_t history = turn / 2 / count;
+  // Of four cases of a sort one has several writers where the campaign has; both rows of them come
+  // to each call once.
+  const std::uint64_t place = turn / 2;
+  const bool writers = request_.base.shape.writers > 1 && place % kWritersOneIn == 0;
+  const std::uint64_t before = (place + kWritersOneIn - 1) / kWritersOneIn;
+  const bool mixed = request_.base.shape.writers > 1;
+  const std::uint64_t at = !mixed ? place : writers ? place / kWritersOneIn : place - before;
+  const std::uint64_t history = mixed ? at / count * 2 + (writers ? 1 : 0) : at / count;
   Case now(history_of(history), history, recovers);
-  now.fault = {shape, spread(turn / 2, count)};
+  now.fault = {shape, spread(at, count)};
   now.keeps_image = !bundle.empty();
   ASSAY_TRY(begin(now));
   ASSAY_TRY(live(now, true));
@@ -353,7 +383,7 @@ Status ErrorServer::run_case(std::uint64_t number, const std::string& bundle,
                                                            : "lost-after-a-failed-sync"));
   }
   nlohmann::json round = told(now, number);
-  if (!now.failing_directory.empty() && !bundle.empty()) {
+  if (!now.findings.empty() && !bundle.empty()) {
     ASSAY_TRY(keep(now, number, bundle));
     round["bundle"] = bundle;
   }
@@ -372,6 +402,7 @@ nlohmann::json ErrorServer::told(const Case& now, std::uint64_t number) const {
           {"call", now.seen.call},
           {"stage", now.seen.stage},
           {"recovers", now.recovers},
+          {"writers", now.history.shape().writers},
           {"opened", now.report.opened},
           {"reported", now.report.failed},
           {"unread", now.report.unread},
@@ -385,6 +416,16 @@ nlohmann::json ErrorServer::told(const Case& now, std::uint64_t number) const {
           {"findings", std::move(findings)}};
 }
 
+/// A command that runs this case alone.
+std::string ErrorServer::again(std::uint64_t number) const {
+  std::string command = "assay qualify --store " + quoted_for_a_shell(request_.base.store);
+  for (const auto& [name, value] : request_.base.settings)
+    command += " --set " + quoted_for_a_shell(name + "=" + value);
+  return command + fmt::format(" --durability {} --level E --seed {} --shard {}/{} --budget 1",
+                               to_string(request_.base.durability), request_.base.seed, number + 1,
+                               std::max<std::uint64_t>(number + 1, kShardsMax));
+}
+
 Status ErrorServer::keep(const Case& now, std::uint64_t number, const std::string& bundle) const {
   Bundle kept;
   kept.level = "E";
@@ -392,19 +433,25 @@ Status ErrorServer::keep(const Case& now, std::uint64_t number, const std::strin
   kept.version = driver_.version();
   kept.durability = request_.base.durability;
   kept.settings = request_.base.settings;
-  kept.allowed = now.failing_allowed;
+  kept.allowed = now.failing_directory.empty() ? request_.base.allowed : now.failing_allowed;
   kept.seed = now.history.seed();
   kept.shape = now.history.shape();
   kept.acknowledgements = now.known;
   kept.judgement = now.judgement;
+  const std::uint32_t writers = now.history.shape().writers;
   kept.story.push_back(now.recovers ? fmt::format("a process made {} transactions and was gone "
                                                   "without closing its store; another opened it",
-                                                  kBaseTransactions)
+                                                  kBaseTransactions * writers)
                                     : std::string("a process created its store"));
+  if (writers > 1) kept.story.push_back(fmt::format("{} threads of it wrote", writers));
   kept.story.push_back("the system answered " + now.fault_text());
   for (const std::string& error : now.report.errors)
     kept.story.push_back("the store reported: " + error);
   if (now.report.errors.empty()) kept.story.emplace_back("the store reported no error");
+  // Of a life that crashed, hung or read wrongly the directory may be all right.
+  if (now.failing_directory.empty())
+    for (const auto& [kind, text] : now.findings)
+      kept.story.push_back(fmt::format("{}: {}", kind, text));
   if (now.failing_directory == cut())
     kept.story.push_back(
         fmt::format("it acknowledged {} commits after the failed sync; then power was lost: {} "
@@ -415,7 +462,9 @@ Status ErrorServer::keep(const Case& now, std::uint64_t number, const std::strin
   kept.transactions_after = kTransactionsAfter;
   kept.open_timeout_ms = request_.base.open_timeout_ms;
   kept.origin = {{"seed", request_.base.seed}, {"case", number}, {"fault", now.fault.number}};
-  return write_bundle(bundle, kept, image());
+  if (now.failing_directory.empty()) kept.origin["only_in_the_life"] = again(number);
+  return write_bundle(bundle, kept,
+                      image_of(now.failing_directory.empty() ? data() : now.failing_directory));
 }
 
 }  // namespace assay::qualify::error

@@ -56,9 +56,13 @@ class ErrorServer {
         text_(std::move(text)) {}
 
   [[nodiscard]] std::string data() const { return request_.base.directory + "/data"; }
-  [[nodiscard]] std::string image() const { return request_.base.directory + "/image"; }
+  /// A copy of a directory as it was before it was looked at.
+  [[nodiscard]] static std::string image_of(const std::string& directory) {
+    return directory + "-image";
+  }
   [[nodiscard]] std::string cut() const { return request_.base.directory + "/cut"; }
   [[nodiscard]] std::chrono::milliseconds patience() const;
+  [[nodiscard]] bool has_writers(std::uint64_t index) const;
   [[nodiscard]] History history_of(std::uint64_t index) const;
   [[nodiscard]] Result<std::string> recovered_base(std::uint64_t index);
   [[nodiscard]] Result<Counts> count_calls(bool recovers);
@@ -68,6 +72,7 @@ class ErrorServer {
   void judge_life(Case& now);
   Status check(Case& now, const std::string& directory, Loss allowed, const std::string& kind);
   [[nodiscard]] nlohmann::json told(const Case& now, std::uint64_t number) const;
+  [[nodiscard]] std::string again(std::uint64_t number) const;
   Status keep(const Case& now, std::uint64_t number, const std::string& bundle) const;
 
   ErrorRequest request_;

@@ -14,6 +14,7 @@
 #include "harness/qualify/controls.h"
 #include "harness/qualify/kill/kill_request.h"
 #include "harness/qualify/root_space.h"
+#include "harness/qualify/shards.h"
 #include "harness/trial/child_process.h"
 #include "harness/trial/trial_directory.h"
 #include "harness/trial/worker_request.h"
@@ -201,6 +202,14 @@ Result<std::vector<LevelOutcome>> run_kill_level(const CampaignPlan& plan,
   if (!done) return fail(done.error());
   observer.level_ends(*done);
   return std::vector<LevelOutcome>{std::move(*done)};
+}
+
+Result<LevelOutcome> merge_kill_level(const CampaignPlan& whole,
+                                      const std::vector<LevelOutcome>& shards) {
+  LevelOutcome sum = add_up(shards);
+  if (sum.verdict == Verdict::skipped) return sum;
+  judge_kills(whole, sum);
+  return sum;
 }
 
 void add_round(const nlohmann::json& round, LevelOutcome& outcome) {

@@ -18,6 +18,10 @@ inline constexpr std::uint64_t kStandardKills = 1000;
     const CampaignPlan& plan, const std::vector<LevelOutcome>& from, const std::atomic<bool>& stop,
     CampaignObserver& observer);
 
+/// As MergeLevel.
+[[nodiscard]] Result<LevelOutcome> merge_kill_level(const CampaignPlan& whole,
+                                                    const std::vector<LevelOutcome>& shards);
+
 /// What one round, as a server tells it, adds to an outcome.
 void add_round(const nlohmann::json& round, LevelOutcome& outcome);
 /// The verdict of all rounds so far.

@@ -154,6 +154,7 @@ class Explorer {
       out_.pairs_exhaustive = out_.pairs_exhaustive && first_left_out > kRankOfTwoLost;
       candidates_.resize(plan_.states_max);
     }
+    out_.selected = candidates_.size();
     std::vector<Candidate> mine;
     for (const Candidate& candidate : candidates_) {
       if (place_of(candidate.choice) % plan_.shards == plan_.shard) mine.push_back(candidate);
@@ -165,6 +166,8 @@ class Explorer {
   void judged(const Candidate& candidate, Judgement judgement) {
     ++out_.checked;
     ++out_.by_loss[static_cast<std::size_t>(judgement.loss)];
+    out_.checked_digest +=
+        place_of(candidate.choice) * (static_cast<std::uint64_t>(judgement.loss) + 1);
     if (judgement.creation_not_atomic) ++out_.creation_not_atomic;
     out_.worst = std::max(out_.worst, judgement.loss);
     out_.lost_most = std::max(out_.lost_most, judgement.lost_acknowledged);
@@ -243,7 +246,9 @@ void add(Exploration& sum, const Exploration& one) {
   sum.cuts += one.cuts;
   sum.built += one.built;
   sum.distinct += one.distinct;
+  sum.selected += one.selected;
   sum.mine += one.mine;
+  sum.checked_digest += one.checked_digest;
   sum.checked += one.checked;
   sum.pending_most = std::max(sum.pending_most, one.pending_most);
   sum.singles_exhaustive = sum.singles_exhaustive && one.singles_exhaustive;
@@ -260,6 +265,17 @@ void add(Exploration& sum, const Exploration& one) {
   sum.stopped = sum.stopped || one.stopped;
 }
 
+void add_shard(Exploration& sum, const Exploration& other) {
+  Exploration more = other;
+  // Every shard builds all states and looks at its own.
+  for (std::uint64_t Exploration::* const same :
+       {&Exploration::cuts, &Exploration::built, &Exploration::distinct, &Exploration::selected}) {
+    sum.*same = std::max(sum.*same, more.*same);
+    more.*same = 0;
+  }
+  add(sum, more);
+}
+
 nlohmann::json to_json(const Exploration& exploration) {
   nlohmann::json losses = nlohmann::json::object();
   for (std::size_t loss = 0; loss < exploration.by_loss.size(); ++loss) {
@@ -269,8 +285,10 @@ nlohmann::json to_json(const Exploration& exploration) {
   return {{"cuts", exploration.cuts},
           {"states_built", exploration.built},
           {"distinct_images", exploration.distinct},
+          {"states_selected", exploration.selected},
           {"states_of_this_shard", exploration.mine},
           {"states_checked", exploration.checked},
+          {"checked_digest", fmt::format("{:016x}", exploration.checked_digest)},
           {"pending_calls_most", exploration.pending_most},
           {"legal_states_log2_bound", exploration.legal_log2},
           {"one_lost_call_exhaustive", exploration.singles_exhaustive},
@@ -293,6 +311,8 @@ Result<Exploration> exploration_from_json(const nlohmann::json& json) {
     json.at("distinct_images").get_to(made.distinct);
     json.at("states_of_this_shard").get_to(made.mine);
     json.at("states_checked").get_to(made.checked);
+    json.at("states_selected").get_to(made.selected);
+    made.checked_digest = std::stoull(json.at("checked_digest").get<std::string>(), nullptr, 16);
     json.at("pending_calls_most").get_to(made.pending_most);
     json.at("legal_states_log2_bound").get_to(made.legal_log2);
     json.at("one_lost_call_exhaustive").get_to(made.singles_exhaustive);
@@ -310,7 +330,7 @@ Result<Exploration> exploration_from_json(const nlohmann::json& json) {
     json.at("stopped").get_to(made.stopped);
     json.at("seconds_building").get_to(made.seconds_building);
     json.at("seconds_checking").get_to(made.seconds_checking);
-  } catch (const nlohmann::json::exception& exception) {
+  } catch (const std::exception& exception) {  // of the JSON or of the number in it
     return fail(ErrorKind::bad_input, fmt::format("not what was explored: {}", exception.what()));
   }
   return made;

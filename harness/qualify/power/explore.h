@@ -54,13 +54,17 @@ struct Exploration {
   std::uint64_t cuts = 0;
   std::uint64_t built = 0;     ///< states built in memory
   std::uint64_t distinct = 0;  ///< distinct images among them
-  std::uint64_t mine = 0;      ///< of them, this shard's within the budget
+  std::uint64_t selected = 0;  ///< of them, within the budget; the same in every shard
+  std::uint64_t mine = 0;      ///< of these, this shard's
   std::uint64_t checked = 0;
   std::uint64_t pending_most = 0;  ///< calls pending at one cut, at most
   bool singles_exhaustive = true;  ///< all states with one call lost were built, and looked at
   bool pairs_exhaustive = true;
   double legal_log2 = 0.0;  ///< bound on the number of legal states at the widest cut, as log2
   std::array<std::uint64_t, 6> by_loss{};  ///< states, by Loss
+  /// Sum over the checked states of a digest of how each came about and what it lost, so that the
+  /// shards' sum is the unsharded one exactly when together they saw the same and found the same.
+  std::uint64_t checked_digest = 0;
   std::uint64_t creation_not_atomic = 0;
   std::uint64_t failures = 0;
   Loss worst = Loss::intact;
@@ -77,6 +81,8 @@ struct Exploration {
 [[nodiscard]] Result<Exploration> exploration_from_json(const nlohmann::json& json);
 /// Adds what another exploration found; its failures are not taken over.
 void add(Exploration& sum, const Exploration& one);
+/// Adds what another shard found of the same traces.
+void add_shard(Exploration& sum, const Exploration& other);
 
 /// `receipts`: receipts_of(trace, ...). Errors: the machine's (no space, no processes).
 [[nodiscard]] Result<Exploration> explore(const Trace& trace, const Acknowledgements& receipts,

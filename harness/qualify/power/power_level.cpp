@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
-#include <map>
 #include <optional>
 #include <utility>
 
@@ -14,6 +13,7 @@
 #include "harness/qualify/controls.h"
 #include "harness/qualify/power/minimise.h"
 #include "harness/qualify/power/nested.h"
+#include "harness/qualify/power/power_verdict.h"
 #include "harness/trial/trial.h"
 #include "harness/trial/trial_directory.h"
 
@@ -36,10 +36,6 @@ struct Share {
 constexpr std::array<Share, 4> kShares{
     {{Profile::ordered, 50}, {Profile::strict, 20}, {Profile::btrfs, 12}, {Profile::prefix, 8}}};
 
-/// Profiles from the fewest guarantees to the most, for the report.
-constexpr std::array<Profile, 4> kByGuarantees{Profile::strict, Profile::btrfs, Profile::ordered,
-                                               Profile::prefix};
-
 class PowerLevel {
  public:
   PowerLevel(const CampaignPlan& plan, const std::atomic<bool>& stop, CampaignObserver& observer)
@@ -47,7 +43,6 @@ class PowerLevel {
     outcome_.level = Level::power_files;
     outcome_.profile = to_string(Profile::ordered);
     outcome_.coverage = nlohmann::json::object();
-    control_ = find_control(plan.store, plan.settings_in_force, Crash::power);
     outcome_.allowed = contract_of(plan.store, plan.settings_in_force, plan.claimed, Crash::power);
   }
 
@@ -95,7 +90,8 @@ class PowerLevel {
       observer_.so_far(outcome_);
     }
     note_totals(outcome_.coverage.value("histories", std::uint64_t{0}));
-    judge_all();
+    total_.histories = round_;
+    judge_power(plan_, total_, outcome_);
     // A failure is told with its first history: more would say nothing new.
     outcome_.finished = !stop_ || outcome_.failures != 0;
     if (outcome_.finished) outcome_.resume = nullptr;
@@ -106,7 +102,7 @@ class PowerLevel {
   /// What is known after whole histories, so that a level that is stopped or killed goes on there.
   [[nodiscard]] nlohmann::json position() const {
     nlohmann::json profiles = nlohmann::json::object();
-    for (const auto& [profile, result] : results_)
+    for (const auto& [profile, result] : total_.profiles)
       profiles[std::string(to_string(profile))] = to_json(result);
     return {{"next", round_ + 1},
             {"cases", outcome_.cases},
@@ -114,7 +110,7 @@ class PowerLevel {
             {"events", events_},
             {"acknowledged_commits", commits_},
             {"profiles", std::move(profiles)},
-            {"nested_worst", to_string(nested_worst_)},
+            {"nested_worst", to_string(total_.nested_worst)},
             {"coverage", outcome_.coverage}};
   }
 
@@ -132,11 +128,11 @@ class PowerLevel {
         if (!from.at("profiles").contains(name)) continue;
         const auto found = exploration_from_json(from.at("profiles").at(name));
         if (!found) return fail(found.error());
-        results_[share.profile] = *found;
+        total_.profiles[share.profile] = *found;
       }
       const Result<Loss> worst = parse_loss(from.at("nested_worst").get<std::string>());
       if (!worst) return fail(worst.error());
-      nested_worst_ = *worst;
+      total_.nested_worst = *worst;
       outcome_.coverage = from.at("coverage");
       outcome_.resume = from;
     } catch (const nlohmann::json::exception& exception) {
@@ -149,7 +145,7 @@ class PowerLevel {
   /// Sums of the histories up to here; `histories` of them.
   void note_totals(std::uint64_t histories) {
     outcome_.coverage["histories"] = histories;
-    tell_profiles();
+    tell_profiles(total_, outcome_.coverage);
     outcome_.elapsed_s = std::chrono::duration<double>(elapsed()).count();
   }
 
@@ -227,17 +223,18 @@ class PowerLevel {
   [[nodiscard]] std::uint64_t left_of(Profile profile, unsigned percent) const {
     const std::uint64_t all =
         plan_.budget.cases ? *plan_.budget.cases * percent / 100 : kStates * percent / 50;
-    const auto found = results_.find(profile);
-    // A shard's own states are its part of what was chosen.
-    const std::uint64_t done = found == results_.end() ? 0 : found->second.mine * plan_.shard.count;
+    const auto found = total_.profiles.find(profile);
+    // Of all shards, so that each goes on as far as the unsharded campaign would.
+    const std::uint64_t done = found == total_.profiles.end() ? 0 : found->second.selected;
     return all - std::min(all, done);
   }
 
   [[nodiscard]] double fraction(std::uint64_t running = 0) const {
     double most = 0.0;
     if (plan_.budget.cases) {
-      most = static_cast<double>(outcome_.cases + running) /
-             static_cast<double>(std::max<std::uint64_t>(*plan_.budget.cases, 1));
+      most =
+          static_cast<double>(outcome_.cases + running) /
+          static_cast<double>(std::max<std::uint64_t>(*plan_.budget.cases / plan_.shard.count, 1));
     }
     if (plan_.budget.time || !plan_.budget.cases) {
       const auto all = plan_.budget.time.value_or(kTime);
@@ -252,12 +249,7 @@ class PowerLevel {
                       elapsed() >= plan_.budget.time.value_or(kTime) * 95 / 100;
     const bool enough = left_of(Profile::ordered, kShares[0].percent) == 0;
     // A failure is told with its first history: more would say nothing new.
-    return stop_ || late || enough || (round_ > 0 && failures() != 0);
-  }
-
-  [[nodiscard]] std::uint64_t failures() const {
-    const Exploration* const ordered = result_of(Profile::ordered);
-    return nested_failures_ + (ordered == nullptr ? 0 : ordered->failures);
+    return stop_ || late || enough || (round_ > 0 && total_.failures() != 0);
   }
 
   Status look_under(const Share& share) {
@@ -272,16 +264,15 @@ class PowerLevel {
     for (const Failure& failure : found->kept_failures) {
       ASSAY_TRY(keep_bundle(recorded_, plan, failure));
     }
-    add(results_[share.profile], *found);
-    return {};
-  }
-
-  void tell_profiles() {
-    for (const auto& [profile, result] : results_) {
-      nlohmann::json json = to_json(result);
-      json["passes"] = result.failures == 0 && says_something(result);
-      outcome_.coverage["profiles"][std::string(to_string(profile))] = std::move(json);
+    if (share.profile == Profile::ordered && !found->kept_failures.empty() &&
+        !outcome_.coverage.contains("first_failure")) {
+      const Acknowledgements known =
+          receipts_at(recorded_.trace, recorded_.receipts, found->kept_failures.front().known_at);
+      outcome_.coverage["first_failure"] = {{"history_seed", plan_.seed + round_},
+                                            {"acknowledged", known.acknowledged_commits()}};
     }
+    add(total_.profiles[share.profile], *found);
+    return {};
   }
 
   Status look_into_recoveries() {
@@ -305,8 +296,8 @@ class PowerLevel {
     for (const NestedFailure& failure : found->failures) {
       ASSAY_TRY(keep_bundle(failure.recovery, nested.explore, failure.failure));
     }
-    nested_failures_ = found->sum.failures;
-    nested_worst_ = found->sum.worst;
+    total_.nested_failures = found->sum.failures;
+    total_.nested_worst = found->sum.worst;
     return {};
   }
 
@@ -347,84 +338,18 @@ class PowerLevel {
     return {};
   }
 
-  /// Few states that were all right show nothing, unless there are no more.
-  [[nodiscard]] static bool says_something(const Exploration& result) {
-    return result.checked >= kLeastStates || (result.checked == result.mine && !result.stopped);
-  }
-
-  [[nodiscard]] const Exploration* result_of(Profile profile) const {
-    const auto found = results_.find(profile);
-    return found == results_.end() ? nullptr : &found->second;
-  }
-
-  void judge_all() {
-    const Exploration* const ordered = result_of(Profile::ordered);
-    if (ordered == nullptr) return;
-    outcome_.observed = std::max(ordered->worst, nested_worst_);
-    outcome_.lost_most = ordered->lost_most;
-    outcome_.failures = ordered->failures + nested_failures_;
-    std::string fails;
-    std::string few;
-    std::optional<Profile> weakest;
-    Loss reached = Loss::intact;
-    for (const Profile profile : kByGuarantees) {
-      const Exploration* const result = result_of(profile);
-      if (result == nullptr) continue;
-      reached = std::max(reached, result->worst);
-      if (result->failures == 0 && !says_something(*result)) {
-        few += fmt::format("{}{} ({} of {})", few.empty() ? "" : ", ", to_string(profile),
-                           result->checked, result->mine);
-      } else if (result->failures == 0 && result->checked != 0) {
-        if (!weakest) weakest = profile;
-      } else if (result->failures != 0) {
-        fails += fmt::format("{}{} ({})", fails.empty() ? "" : ", ", to_string(profile),
-                             to_string(result->worst));
-      }
-    }
-    if (weakest) {
-      outcome_.coverage["weakest_profile_that_passes"] = std::string(to_string(*weakest));
-    }
-    if (!fails.empty()) outcome_.coverage["profiles_that_fail"] = fails;
-    if (!few.empty()) outcome_.coverage["profiles_too_little_looked_at"] = few;
-    const bool all_seen = ordered->checked == ordered->mine && !ordered->stopped && round_ > 1;
-    if (outcome_.failures != 0) {
-      outcome_.verdict = Verdict::fail;
-      outcome_.reason =
-          fmt::format("worse than '{}' was reached under: {}", to_string(outcome_.allowed),
-                      fails.empty() ? "a crash during recovery" : fails);
-    } else if (ordered->checked < kLeastStates && !all_seen) {
-      outcome_.verdict = Verdict::inconclusive;
-      outcome_.reason = fmt::format("{} states are too few to say anything; give a larger budget",
-                                    ordered->checked);
-    } else if (control_ && control_->must_reach && reached < *control_->must_reach &&
-               (ordered->checked >= kStandardStates || all_seen)) {
-      outcome_.verdict = Verdict::harness_error;
-      outcome_.reason = fmt::format(
-          "these settings lose '{}' by their own documentation ({}), but '{}' was the worst: the "
-          "harness does not see what it must",
-          to_string(*control_->must_reach), control_->source, to_string(reached));
-    } else {
-      outcome_.verdict = Verdict::pass;
-      outcome_.reason = fails.empty() ? "" : "worse under: " + fails;
-      outcome_.proven = class_proven_by(outcome_.observed);
-    }
-  }
-
   const CampaignPlan& plan_;
   const std::atomic<bool>& stop_;
   CampaignObserver& observer_;
   std::optional<History> history_;
-  std::optional<Control> control_;
   LifeOfStore life_;
   RecordedLife recorded_;
   LevelOutcome outcome_;
-  std::map<Profile, Exploration> results_;
+  PowerTotals total_;
   std::uint64_t round_ = 0;
   std::uint64_t first_round_ = 0;  ///< of this run
   std::uint64_t events_ = 0;
   std::uint64_t commits_ = 0;
-  std::uint64_t nested_failures_ = 0;
-  Loss nested_worst_ = Loss::intact;
   std::string states_;
   std::string again_;
   double before_s_ = 0.0;  ///< of the runs before this one

@@ -25,4 +25,10 @@ inline constexpr std::uint64_t kStandardStates = 5'000;
     const CampaignPlan& plan, const std::vector<LevelOutcome>& from, const std::atomic<bool>& stop,
     CampaignObserver& observer);
 
+/// As MergeLevel. With a budget in cases and a store that makes the same calls each time, what is
+/// merged has checked the states of the unsharded campaign and no others, unless one has failed:
+/// a shard that finds a failure ends there.
+[[nodiscard]] Result<LevelOutcome> merge_power_level(const CampaignPlan& whole,
+                                                     const std::vector<LevelOutcome>& shards);
+
 }  // namespace assay::qualify::power

@@ -10,12 +10,15 @@
 #include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <tuple>
 
 #include "adapters/registry.h"
 #include "adapters/temporary_directory.h"
 #include "harness/ledger/ledger.h"
 #include "harness/qualify/bundle.h"
 #include "harness/qualify/matrix.h"
+#include "harness/qualify/power/explore.h"
+#include "harness/qualify/power/store_life.h"
 #include "harness/trial/trial_directory.h"
 
 namespace assay::qualify::power {
@@ -144,6 +147,74 @@ TEST(PowerLevel, GoesOnBehindTheLastWholeHistoryAndFindsWhatOneRunFinds) {
       EXPECT_EQ(outcome.coverage["profiles"][profile][sum],
                 whole.coverage["profiles"][profile][sum])
           << profile << " " << sum;
+}
+
+TEST(PowerLevel, LooksInTheUnionOfItsShardsAtTheStatesOfTheUnshardedRunAndNoOthers) {
+  const TemporaryDirectory home;
+  const Driver& driver = **find_driver("sqlite");
+  const History history(7, *shape_for(driver.capabilities(), 1));
+  LifeOfStore life;
+  life.driver = &driver;
+  life.options.directory = home.file("store");
+  life.options.durability = DurabilityClass::power;
+  life.history = &history;
+  life.transactions = 8;
+  std::filesystem::create_directory(life.options.directory);
+  const auto recorded = record_store(life);
+  ASSERT_TRUE(recorded) << recorded.error().message();
+  std::filesystem::create_directory(home.file("states"));
+  ExplorePlan plan;
+  plan.states_max = 150;
+  plan.pool.directory = home.file("states");
+  plan.pool.check = check_of(life);
+  const auto whole = explore(recorded->trace, recorded->receipts, plan);
+  ASSERT_TRUE(whole) << whole.error().message();
+  ASSERT_EQ(whole->checked, 150U);
+  Exploration sum;
+  Exploration twice;
+  for (plan.shard = 0, plan.shards = 3; plan.shard < plan.shards; ++plan.shard) {
+    plan.pool.jobs = 1 + static_cast<std::uint32_t>(plan.shard);
+    const auto part = explore(recorded->trace, recorded->receipts, plan);
+    ASSERT_TRUE(part) << part.error().message();
+    EXPECT_GT(part->checked, 20U);
+    add_shard(sum, *part);
+    if (plan.shard != 1) add_shard(twice, *part);
+    if (plan.shard == 0) add_shard(twice, *part);
+  }
+  for (Exploration* const one : {&sum, &twice})
+    std::tie(one->seconds_building, one->seconds_checking) =
+        std::tuple(whole->seconds_building, whole->seconds_checking);
+  EXPECT_EQ(to_json(sum), to_json(*whole));
+  EXPECT_NE(twice.checked_digest, whole->checked_digest)
+      << "one shard is missing, one is twice there";
+}
+
+TEST(PowerLevel, MergesShardsToTheVerdictOfTheUnshardedRun) {
+  const TemporaryDirectory home;
+  CampaignPlan plan = plan_of("sqlite", {{"journal_mode", "wal"}, {"synchronous", "full"}}, home);
+  plan.budget.cases = 700;  // half of them decide: 300 are needed, and no shard has as many
+  std::vector<LevelOutcome> shards;
+  for (std::uint64_t index = 0; index < 2; ++index) {
+    plan.shard = {index, 2};
+    shards.push_back(run(plan));
+  }
+  plan.shard = {};
+  const auto merged = merge_power_level(plan, shards);
+  ASSERT_TRUE(merged) << merged.error().message();
+  EXPECT_EQ(merged->verdict, Verdict::pass) << merged->reason;
+  EXPECT_EQ(merged->proven, DurabilityClass::power);
+  EXPECT_EQ(merged->cases, shards[0].cases + shards[1].cases);
+  EXPECT_EQ(merged->coverage["histories"], shards[0].coverage["histories"]);
+  EXPECT_GE(merged->coverage["profiles"]["ordered"].value("states_checked", 0), 300);
+  EXPECT_EQ(merged->coverage["profiles"]["ordered"]["passes"], true);
+  // What could not be recorded in one of them is not passed by the other.
+  shards[1].verdict = Verdict::inconclusive;
+  shards[1].reason = "it could not be recorded";
+  shards[1].coverage.erase("profiles");
+  const auto broken = merge_power_level(plan, shards);
+  ASSERT_TRUE(broken) << broken.error().message();
+  EXPECT_EQ(broken->verdict, Verdict::inconclusive);
+  EXPECT_FALSE(broken->proven);
 }
 
 TEST(PowerLevel, RemovesTheStatesThatAKilledRunLeftBehind) {

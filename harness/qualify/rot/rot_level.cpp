@@ -10,6 +10,7 @@
 #include "harness/qualify/rot/rot_claim.h"
 #include "harness/qualify/rot/rot_server.h"
 #include "harness/qualify/served_level.h"
+#include "harness/qualify/shards.h"
 
 namespace assay::qualify::rot {
 namespace {
@@ -95,6 +96,14 @@ Result<std::vector<LevelOutcome>> run_rot_level(const CampaignPlan& plan,
   Result<LevelOutcome> done = run_served_level(how, plan, std::move(outcome), stop, observer);
   if (!done) return fail(done.error());
   return std::vector<LevelOutcome>{std::move(*done)};
+}
+
+Result<LevelOutcome> merge_rot_level(const CampaignPlan& whole,
+                                     const std::vector<LevelOutcome>& shards) {
+  LevelOutcome sum = add_up(shards);
+  if (sum.verdict == Verdict::skipped) return sum;
+  judge_rot(rot_claim_of(whole.store, whole.settings_in_force), sum);
+  return sum;
 }
 
 }  // namespace assay::qualify::rot

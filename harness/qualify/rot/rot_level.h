@@ -19,4 +19,8 @@ inline constexpr std::uint64_t kLeastDamages = 100;
                                                               const std::atomic<bool>& stop,
                                                               CampaignObserver& observer);
 
+/// As MergeLevel.
+[[nodiscard]] Result<LevelOutcome> merge_rot_level(const CampaignPlan& whole,
+                                                   const std::vector<LevelOutcome>& shards);
+
 }  // namespace assay::qualify::rot
